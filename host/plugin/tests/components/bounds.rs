@@ -160,7 +160,7 @@ async fn a_component_that_only_computes_sees_the_cancel() {
     let mounted = mount_with(json!({"cpu": "10m"})).await;
     let ctx = CallContext::default();
     let (told, ()) = tokio::join!(run(&mounted, &ctx, "poll", ""), async {
-        ctx.cancel.cancel()
+        ctx.cancel.cancel();
     });
     assert_eq!(told, "saw it");
 }
