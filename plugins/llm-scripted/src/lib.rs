@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 
 use guest_support::json::{Json, Object, array, quote};
 use guest_support::types::{CallConfig, GenerateRequest};
-use guest_support::{Error, config, error, hook_panics};
+use guest_support::{Error, Slots, config, error, hook_panics};
 
 use script::Script;
 
@@ -56,7 +56,7 @@ pub struct Component;
 #[derive(Default)]
 struct State {
     script: Option<Script>,
-    attempts: Vec<Option<VecDeque<Emission>>>,
+    attempts: Slots<VecDeque<Emission>>,
 }
 
 thread_local! {
@@ -141,17 +141,13 @@ impl Guest for Component {
                 Ok(entry) => play::emissions(entry, &seen),
                 Err(why) => play::refusal("SCRIPT_EXHAUSTED", &why),
             };
-            state.attempts.push(Some(emissions));
-            Ok(state.attempts.len() as u32 - 1)
+            Ok(state.attempts.insert(emissions))
         })
     }
 
     fn next(attempt: u32) -> Result<Action, Error> {
         STATE.with_borrow_mut(|state| {
-            let left = state
-                .attempts
-                .get_mut(attempt as usize)
-                .and_then(Option::as_mut);
+            let left = state.attempts.get_mut(attempt);
             let left =
                 left.ok_or_else(|| error("INVALID", format!("no attempt {attempt} is open")))?;
             Ok(left.pop_front().map_or(Action::Done, Action::Emit))
@@ -169,11 +165,7 @@ impl Guest for Component {
     }
 
     fn close(attempt: u32) {
-        STATE.with_borrow_mut(|state| {
-            if let Some(left) = state.attempts.get_mut(attempt as usize) {
-                *left = None;
-            }
-        });
+        STATE.with_borrow_mut(|state| state.attempts.remove(attempt));
     }
 }
 

@@ -36,7 +36,7 @@ fn load(config: &Value) {
     let script = Script::read(&config.to_string()).unwrap();
     STATE.set(State {
         script: Some(script),
-        attempts: Vec::new(),
+        attempts: Slots::default(),
     });
 }
 

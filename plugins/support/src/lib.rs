@@ -7,6 +7,7 @@
 //! component without WASI has no stderr.
 
 pub mod json;
+mod slots;
 
 #[allow(missing_docs, unreachable_pub, clippy::all)]
 mod bindings {
@@ -24,6 +25,7 @@ mod bindings {
 }
 
 pub use bindings::dsh::plugin::{config, log, types};
+pub use slots::Slots;
 pub use types::Error;
 
 /// A failure with a code of the contract's and a message that says what to do.
