@@ -8,6 +8,7 @@
 
 pub mod json;
 mod slots;
+pub mod tool;
 
 #[allow(missing_docs, unreachable_pub, clippy::all)]
 mod bindings {
