@@ -36,7 +36,7 @@ mod bindings {
     use super::Component;
 }
 
-use bindings::dsh::plugin::workspace::{self, Guard, Kind};
+use bindings::dsh::plugin::workspace::{self, Guard, Slice};
 use bindings::exports::dsh::plugin::tool::{Call, Guest, Outcome};
 
 /// Bytes that are asked for at once.
@@ -78,60 +78,119 @@ fn read(arguments: Json<'_>, path: &str, shown: &str) -> Result<Outcome, Error> 
     let offset = tool::positive(arguments, "offset")?.unwrap_or(1);
     let limit = tool::positive(arguments, "limit")?.unwrap_or(read::LINES);
     let mut window = read::Window::new(offset, limit);
-    slices(path, |bytes| Ok(window.push(bytes)))?;
+    slices(
+        path,
+        |offset| workspace::read(path, offset, SLICE),
+        |bytes| window.push(bytes),
+    )?;
     let (text, facts) = window.finish(shown)?;
     Ok(outcome(&text, Some(&facts)))
 }
 
 fn write(arguments: Json<'_>, path: &str, shown: &str) -> Result<Outcome, Error> {
     let content = tool::required(arguments, "content")?;
-    let is_there = match workspace::stat(path) {
-        Ok(metadata) => metadata.kind == Kind::File,
-        Err(error) if error.code == "FS_NOT_FOUND" => false,
+    let before = match Before::read(path, &Guard::Overwrite) {
+        Ok(before) => Some(before),
+        Err(error) if error.code == "FS_NOT_FOUND" => None,
         Err(error) => return Err(error),
     };
-    workspace::write(path, content.as_bytes(), &Guard::Overwrite)?;
-    let done = if is_there {
+    let guard = before.as_ref().map_or(Guard::Overwrite, Before::guard);
+    workspace::write(path, content.as_bytes(), &guard)?;
+    let done = if before.is_some() {
         "Updated file"
     } else {
         "Created file"
     };
-    let facts = (!is_there).then(|| diffs(path, &[]));
-    Ok(outcome(&envelope(shown, done), facts.as_deref()))
+    let before = before.and_then(|before| before.text().ok());
+    let hunks = before
+        .map(|before| diff::hunks(&before, &content))
+        .unwrap_or_default();
+    Ok(outcome(&envelope(shown, done), Some(&diffs(path, &hunks))))
 }
 
 fn edit(arguments: Json<'_>, path: &str, shown: &str) -> Result<Outcome, Error> {
-    let (old, new) = (
-        tool::required(arguments, "old_string")?,
-        tool::required(arguments, "new_string")?,
-    );
+    let old = tool::required(arguments, "old_string")?;
+    let new = tool::required(arguments, "new_string")?;
     let all = arguments
         .some("replace_all")
         .and_then(Json::bool)
         .unwrap_or(false);
-    let before = whole(path, shown)?;
+    let before = Before::read(path, &Guard::Edit)?;
+    let guard = before.guard();
+    let before = before.text().map_err(|(code, what)| {
+        error(code, format!("{shown} {what}; use a command to change it"))
+    })?;
     let (after, count) = edit::replace(shown, &before, &old, &new, all)?;
-    workspace::write(path, after.as_bytes(), &Guard::Edit)?;
-    let done = if count == 1 {
-        "Edited file: 1 replacement".to_owned()
-    } else {
-        format!("Edited file: {count} replacements")
-    };
+    workspace::write(path, after.as_bytes(), &guard)?;
+    let plural = if count == 1 { "" } else { "s" };
+    let done = format!("Edited file: {count} replacement{plural}");
     Ok(outcome(
         &envelope(shown, &done),
         Some(&diffs(path, &diff::hunks(&before, &after))),
     ))
 }
 
-/// Reads a file from its start, until `take` wants no more. A file that changes
-/// meanwhile is told, not shown half old and half new.
-fn slices(path: &str, mut take: impl FnMut(&[u8]) -> Result<bool, Error>) -> Result<(), Error> {
+/// A file as it is before a change. Reading it here is not the session's reading:
+/// whether the session has read it is what the guard asks.
+struct Before {
+    version: String,
+    /// None where it is larger than `WHOLE`.
+    content: Option<Vec<u8>>,
+}
+
+impl Before {
+    fn read(path: &str, guard: &Guard) -> Result<Self, Error> {
+        let mut before = Self {
+            version: String::new(),
+            content: Some(Vec::new()),
+        };
+        before.version = slices(
+            path,
+            |offset| workspace::read_for(path, guard, offset, SLICE),
+            |bytes| match &mut before.content {
+                Some(content) if content.len() + bytes.len() <= WHOLE => {
+                    content.extend_from_slice(bytes);
+                    true
+                }
+                content => {
+                    *content = None;
+                    false
+                }
+            },
+        )?;
+        Ok(before)
+    }
+
+    /// Holds as long as it is still so.
+    fn guard(&self) -> Guard {
+        Guard::Version(self.version.clone())
+    }
+
+    /// Its text, or the code and the words for why it has none.
+    fn text(self) -> Result<String, (&'static str, String)> {
+        let content = self
+            .content
+            .ok_or_else(|| ("FS_TOO_LARGE", format!("has more than {WHOLE} bytes")))?;
+        let text = String::from_utf8(content)
+            .ok()
+            .filter(|text| !text.contains('\0'));
+        text.ok_or_else(|| ("FS_NOT_TEXT", "is not UTF-8 text".to_owned()))
+    }
+}
+
+/// Reads a file from its start, until `take` wants no more; returns its version.
+/// A file that changes meanwhile is told, not shown half old and half new.
+fn slices(
+    path: &str,
+    read: impl Fn(f64) -> Result<Slice, Error>,
+    mut take: impl FnMut(&[u8]) -> bool,
+) -> Result<String, Error> {
     let mut offset = 0u64;
     let mut version = None;
     loop {
-        let slice = workspace::read(path, offset as f64, SLICE)?;
-        if *version.get_or_insert_with(|| slice.metadata.version.clone()) != slice.metadata.version
-        {
+        let slice = read(offset as f64)?;
+        let version = version.get_or_insert_with(|| slice.metadata.version.clone());
+        if *version != slice.metadata.version {
             return Err(error(
                 "FS_STALE_VERSION",
                 format!("{path} changed while it was read; read it again"),
@@ -139,34 +198,10 @@ fn slices(path: &str, mut take: impl FnMut(&[u8]) -> Result<bool, Error>) -> Res
         }
         offset += slice.content.len() as u64;
         let last = slice.content.is_empty() || offset as f64 >= slice.metadata.size;
-        if !take(&slice.content)? || last {
-            return Ok(());
+        if !take(&slice.content) || last {
+            return Ok(std::mem::take(version));
         }
     }
-}
-
-/// The whole text of a file.
-fn whole(path: &str, shown: &str) -> Result<String, Error> {
-    let mut content = Vec::new();
-    slices(path, |bytes| {
-        if content.len() + bytes.len() > WHOLE {
-            let message = format!(
-                "{shown} has more than {WHOLE} bytes, too many for this tool; use a command instead"
-            );
-            return Err(error("FS_TOO_LARGE", message));
-        }
-        content.extend_from_slice(bytes);
-        Ok(true)
-    })?;
-    let text = String::from_utf8(content)
-        .ok()
-        .filter(|text| !text.contains('\0'));
-    text.ok_or_else(|| {
-        error(
-            "FS_NOT_TEXT",
-            format!("{shown} is not UTF-8 text; use a command to change it"),
-        )
-    })
 }
 
 /// A text result, with facts for people's views.
