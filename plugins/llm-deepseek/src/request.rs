@@ -131,69 +131,68 @@ fn tools(tools: &[String]) -> Result<Option<String>, Error> {
 
 /// Appends what one neutral message becomes.
 fn translate(message: Json<'_>, out: &mut Vec<String>) -> Result<(), Error> {
-    let blocks = || message.get("content").into_iter().flat_map(Json::items);
-    let kind = message
-        .get("role")
-        .and_then(Json::string)
-        .unwrap_or_default();
-    if kind != "user" {
-        let (content, reasoning) = (joined(blocks(), "text")?, joined(blocks(), "reasoning")?);
-        if kind != "assistant" {
-            out.push(role("system").escaped("content", &content).build());
-            return Ok(());
+    let parts = Parts::of(message)?;
+    match message.get("role").and_then(Json::escaped) {
+        Some("user") => {
+            if !parts.text.is_empty() || parts.results.is_empty() {
+                out.push(role("user").escaped("content", &parts.text).build());
+            }
+            out.extend(parts.results);
         }
-        let calls: Vec<_> = blocks()
-            .filter(|block| is(*block, "tool-call"))
-            .map(call)
-            .collect();
-        let mut assistant = role("assistant").escaped("content", &content);
-        if !reasoning.is_empty() {
-            assistant = assistant.escaped("reasoning_content", &reasoning);
+        Some("assistant") => {
+            let mut assistant = role("assistant").escaped("content", &parts.text);
+            if !parts.reasoning.is_empty() {
+                assistant = assistant.escaped("reasoning_content", &parts.reasoning);
+            }
+            if !parts.calls.is_empty() {
+                assistant = assistant.raw("tool_calls", &array(parts.calls));
+            }
+            out.push(assistant.build());
         }
-        if !calls.is_empty() {
-            assistant = assistant.raw("tool_calls", &array(calls));
-        }
-        out.push(assistant.build());
-        return Ok(());
+        _ => out.push(role("system").escaped("content", &parts.text).build()),
     }
-    let content = joined(blocks(), "text")?;
-    let mut results = Vec::new();
-    for result in blocks().filter(|block| is(*block, "tool-result")) {
-        let content = joined(
-            result.get("content").into_iter().flat_map(Json::items),
-            "text",
-        )?;
-        let content = if content.is_empty() {
-            NO_OUTPUT
-        } else {
-            &content
-        };
-        results.push(
-            role("tool")
-                .escaped("tool_call_id", member(result, "toolCallId"))
-                .escaped("content", content)
-                .build(),
-        );
-    }
-    if !content.is_empty() || results.is_empty() {
-        out.push(role("user").escaped("content", &content).build());
-    }
-    out.append(&mut results);
     Ok(())
 }
 
-/// Texts of the blocks of one kind, escaped as they stand, one after another.
-fn joined<'a>(blocks: impl Iterator<Item = Json<'a>>, kind: &str) -> Result<String, Error> {
-    let mut out = String::new();
-    for block in blocks {
-        if is(block, kind) {
-            out.push_str(member(block, "text"));
-        } else if is(block, "image") {
-            let message = "this adapter sends no pictures yet; take a model of another provider, or leave them out";
-            return Err(error("UNSUPPORTED_CONTENT", message));
+/// A message's blocks by kind; texts of one kind are joined, escaped as they stand.
+#[derive(Default)]
+struct Parts {
+    text: String,
+    reasoning: String,
+    calls: Vec<String>,
+    /// Messages of their own.
+    results: Vec<String>,
+}
+
+impl Parts {
+    fn of(message: Json<'_>) -> Result<Self, Error> {
+        let mut parts = Self::default();
+        for block in message.get("content").into_iter().flat_map(Json::items) {
+            match block.get("type").and_then(Json::escaped) {
+                Some("text") => parts.text.push_str(member(block, "text")),
+                Some("reasoning") => parts.reasoning.push_str(member(block, "text")),
+                Some("tool-call") => parts.calls.push(call(block)),
+                Some("tool-result") => {
+                    let content = Self::of(block)?.text;
+                    let content = if content.is_empty() {
+                        NO_OUTPUT
+                    } else {
+                        &content
+                    };
+                    let result = role("tool").escaped("tool_call_id", member(block, "toolCallId"));
+                    parts
+                        .results
+                        .push(result.escaped("content", content).build());
+                }
+                Some("image") => {
+                    let message = "this adapter sends no pictures yet: take a model of another provider, or leave them out";
+                    return Err(error("UNSUPPORTED_CONTENT", message));
+                }
+                _ => {}
+            }
         }
+        Ok(parts)
     }
-    Ok(out)
 }
 
 fn call(block: Json<'_>) -> String {
@@ -210,10 +209,6 @@ fn call(block: Json<'_>) -> String {
 
 fn role(role: &str) -> Object {
     Object::new().string("role", role)
-}
-
-fn is(block: Json<'_>, kind: &str) -> bool {
-    block.get("type").and_then(Json::escaped) == Some(kind)
 }
 
 /// A text member, escaped; empty where there is none.

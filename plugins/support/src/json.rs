@@ -311,11 +311,37 @@ fn length(text: &[u8]) -> usize {
 }
 
 fn string_end(text: &[u8], open: usize) -> usize {
-    let mut at = open + 1;
+    let mut at = plain(text, open + 1);
     while text[at] != b'"' {
-        at += if text[at] == b'\\' { 2 } else { 1 };
+        at = plain(text, at + if text[at] == b'\\' { 2 } else { 1 });
     }
     at + 1
+}
+
+/// Where a quote, a backslash or a control character comes, from `at` on. Strings
+/// are most of what is read, so this takes eight bytes at a time.
+fn plain(text: &[u8], mut at: usize) -> usize {
+    const ONES: u64 = u64::MAX / 255;
+    const HIGH: u64 = ONES * 0x80;
+    // Sets the high bit of the lowest byte that is below `bound`, and maybe of
+    // some above it.
+    let below = |word: u64, bound: u64| word.wrapping_sub(ONES * bound) & !word & HIGH;
+    let is = |word: u64, byte: u8| below(word ^ (ONES * u64::from(byte)), 1);
+    while let Some(Ok(word)) = text.get(at..at + 8).map(<[u8; 8]>::try_from) {
+        let word = u64::from_le_bytes(word);
+        let found = below(word, 0x20) | is(word, b'"') | is(word, b'\\');
+        if found != 0 {
+            return at + found.trailing_zeros() as usize / 8;
+        }
+        at += 8;
+    }
+    while text
+        .get(at)
+        .is_some_and(|byte| *byte >= 0x20 && !matches!(byte, b'"' | b'\\'))
+    {
+        at += 1;
+    }
+    at
 }
 
 /// Checks one value against the grammar; returns where it ends.
@@ -396,7 +422,7 @@ fn check_string(text: &[u8], open: usize) -> Option<usize> {
                 _ => return None,
             },
             0..0x20 => return None,
-            _ => at += 1,
+            _ => at = plain(text, at + 1),
         }
     }
 }

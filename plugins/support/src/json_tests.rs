@@ -110,3 +110,26 @@ fn whole_numbers_are_whole() {
     assert_eq!(whole("1e400"), None);
     assert_eq!(whole("\"1\""), None);
 }
+
+#[test]
+fn a_special_character_is_found_wherever_it_stands() {
+    for length in 0..20 {
+        for at in 0..=length {
+            for special in [
+                "\"", "\\", "\\\"", "\u{1}", "\u{1f}", " ", "\u{7f}", "é", "\u{20ac}", "\\n",
+            ] {
+                let mut text = "x".repeat(length);
+                text.insert_str(at, special);
+                let text = format!("[\"{text}\",1]");
+                let theirs = serde_json::from_str::<Vec<serde_json::Value>>(&text).ok();
+                let ours = Json::parse(&text)
+                    .map(|json| json.items().next().unwrap().string().unwrap().into_owned());
+                assert_eq!(
+                    ours.as_deref(),
+                    theirs.as_ref().and_then(|items| items[0].as_str()),
+                    "{text}"
+                );
+            }
+        }
+    }
+}
