@@ -21,19 +21,29 @@
 
 #![forbid(unsafe_code)]
 
+mod bundle;
 mod credentials;
+mod entry;
 mod environment;
 mod error;
+mod evaluate;
+mod expression;
+mod file;
 mod home;
 pub mod launch;
+mod layer;
+mod route;
 mod row;
+mod script;
 mod settings;
 mod tree;
+mod yaml;
 
 pub use credentials::{CredentialStore, Secret};
 pub use environment::{Environment, Source};
 pub use error::Error;
+pub use evaluate::Inputs;
 pub use home::{Home, Profile};
 pub use row::{Composition, Implementation, Problem, Row};
 pub use settings::Settings;
-pub use tree::{Inputs, Scope, Tree, Warning};
+pub use tree::{Scope, Tree, Warning};
