@@ -51,7 +51,10 @@ struct State {
 }
 
 /// What tells that a file changed: none where there is no file.
-type Stamp = Option<(Option<SystemTime>, u64, u32)>;
+type Stamp = Option<Version>;
+
+/// Time of change, length, permission bits, file number.
+type Version = (Option<SystemTime>, u64, u32, u64);
 
 impl CredentialStore {
     /// Reads `.credentials.yaml`; a missing one holds nothing.
@@ -160,8 +163,17 @@ fn load(path: &Path) -> Result<(Stamp, Refs), Error> {
     Ok((Some(stamp_of(&metadata)), refs))
 }
 
-fn stamp_of(metadata: &Metadata) -> (Option<SystemTime>, u64, u32) {
-    (metadata.modified().ok(), metadata.len(), mode_of(metadata))
+fn stamp_of(metadata: &Metadata) -> Version {
+    #[cfg(unix)]
+    let number = std::os::unix::fs::MetadataExt::ino(metadata);
+    #[cfg(not(unix))]
+    let number = 0;
+    (
+        metadata.modified().ok(),
+        metadata.len(),
+        mode_of(metadata),
+        number,
+    )
 }
 
 /// Permission bits; none where the system has no such thing.

@@ -163,7 +163,7 @@ fn scalar_node(text: &str, style: ScalarStyle, tag: Option<&Cow<'_, Tag>>) -> Re
             if found == wanted {
                 Ok(kind)
             } else {
-                Err(format!("{text:?} is not a {wanted}"))
+                Err(format!("the value is not a {wanted}, as its tag says"))
             }
         }
         // `! text`: a string, whatever it looks like.
