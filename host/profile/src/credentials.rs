@@ -188,5 +188,5 @@ fn mode_of(metadata: &Metadata) -> u32 {
 }
 
 #[cfg(test)]
-#[path = "credentials/credentials_tests.rs"]
+#[path = "credentials_tests.rs"]
 mod tests;

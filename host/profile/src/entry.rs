@@ -153,7 +153,8 @@ fn located(key: &str, mut node: Node, layer: &Layer) -> Slot {
     if let (true, Kind::String(path), Some(dir)) = (key == "component", &mut node.kind, &layer.dir)
         && (path.starts_with("./") || path.starts_with("../"))
     {
-        *path = dir.join(&*path).display().to_string();
+        let below = path.strip_prefix("./").unwrap_or(path);
+        *path = dir.join(below).display().to_string();
     }
     Slot::Node(node)
 }

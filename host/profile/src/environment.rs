@@ -159,5 +159,5 @@ fn bootstrap_only(name: &str) -> bool {
 }
 
 #[cfg(test)]
-#[path = "environment/environment_tests.rs"]
+#[path = "environment_tests.rs"]
 mod tests;

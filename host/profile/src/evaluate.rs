@@ -225,5 +225,5 @@ fn lay_over(base: &mut Value, over: Value) {
 }
 
 #[cfg(test)]
-#[path = "tree/evaluate_tests.rs"]
+#[path = "evaluate_tests.rs"]
 mod tests;

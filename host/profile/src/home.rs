@@ -8,11 +8,12 @@
 mod manifest;
 
 use crate::layer::Layer;
-use crate::{Error, Problem, Scope, Tree, bundle};
+use crate::{Error, Problem, Scope, Tree, bundle, file};
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 const PATCH: &str = "cordis.patch.yml";
 const MANIFEST: &str = "profile.yml";
@@ -90,6 +91,34 @@ impl Home {
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The random id of this home that a provider may be told (spec/llm.md §6.3):
+    /// `.anonymous-user-id`, made on first use. Where it cannot be written the id
+    /// is good for one run, so ask once and keep it.
+    #[must_use]
+    pub fn anonymous_user_id(&self) -> String {
+        let path = self.path.join(".anonymous-user-id");
+        let stored = || {
+            let text = file::read(&path).ok()?;
+            let id = text.trim();
+            let valid = id.len() == 36 && uuid::Uuid::try_parse(id).is_ok();
+            valid.then(|| id.to_owned())
+        };
+        if let Some(id) = stored() {
+            return id;
+        }
+        let id = uuid::Uuid::new_v4().to_string();
+        let line = format!("{id}\n");
+        if path.exists() {
+            // Not an id: nothing of anyone's is lost.
+            let _ = fs::write(&path, line);
+        } else {
+            let _ = fs::create_dir_all(&self.path);
+            let _ = write_new(&path, &line);
+        }
+        // Another process may have been first.
+        stored().unwrap_or(id)
     }
 }
 
@@ -216,7 +245,9 @@ fn check_name(name: &str) -> Result<(), Error> {
 /// Writes a whole file where there is none yet. Two processes may do it at once:
 /// a link appears complete or not at all.
 fn write_new(path: &Path, text: &str) -> Result<(), Error> {
-    let draft = path.with_extension(format!("{}.draft", std::process::id()));
+    static DRAFTS: AtomicU32 = AtomicU32::new(0);
+    let number = DRAFTS.fetch_add(1, Ordering::Relaxed);
+    let draft = path.with_extension(format!("{}-{number}.draft", std::process::id()));
     let written = fs::write(&draft, text).and_then(|()| fs::hard_link(&draft, path));
     let _ = fs::remove_file(&draft);
     let written = match written {
@@ -233,5 +264,5 @@ fn write_new(path: &Path, text: &str) -> Result<(), Error> {
 }
 
 #[cfg(test)]
-#[path = "home/home_tests.rs"]
+#[path = "home_tests.rs"]
 mod tests;

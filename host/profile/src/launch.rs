@@ -225,5 +225,5 @@ fn no_command(command: &str, flags: &Flags) -> UsageError {
 }
 
 #[cfg(test)]
-#[path = "launch/launch_tests.rs"]
+#[path = "launch_tests.rs"]
 mod tests;

@@ -134,5 +134,5 @@ impl fmt::Debug for Settings {
 }
 
 #[cfg(test)]
-#[path = "home/settings_tests.rs"]
+#[path = "settings_tests.rs"]
 mod tests;

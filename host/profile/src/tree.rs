@@ -218,5 +218,5 @@ fn emit_entry(out: &mut String, indent: usize, entry: &Entry) {
 }
 
 #[cfg(test)]
-#[path = "tree/tree_tests.rs"]
+#[path = "tree_tests.rs"]
 mod tests;

@@ -123,5 +123,5 @@ impl Node {
 }
 
 #[cfg(test)]
-#[path = "yaml/yaml_tests.rs"]
+#[path = "yaml_tests.rs"]
 mod tests;

@@ -86,7 +86,7 @@ fn processes_that_start_at_once_agree() {
                 assert_eq!(
                     Profile::open(&home, "headless").unwrap().bundles,
                     ["base", "headless"]
-                )
+                );
             });
         }
     });
@@ -266,4 +266,34 @@ fn a_patch_file_that_is_missing_is_fatal_and_a_persons_own_is_not() {
         .unwrap_err()
         .to_string();
     assert!(error.contains("cannot read /nonexistent/p.yml"), "{error}");
+}
+
+#[test]
+fn the_anonymous_id_is_made_once_and_mended() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = home_in(&dir);
+    let path = dir.path().join(".anonymous-user-id");
+    let id = home.anonymous_user_id();
+    assert_eq!(fs::read_to_string(&path).unwrap(), format!("{id}\n"));
+    assert_eq!(home.anonymous_user_id(), id);
+
+    let other = "6F9619FF-8B86-4011-B42D-00C04FC964FF";
+    fs::write(&path, other).unwrap();
+    assert_eq!(home.anonymous_user_id(), other);
+
+    for broken in ["", "nonsense", "6F9619FF8B864011B42D00C04FC964FF", "x\ny"] {
+        fs::write(&path, broken).unwrap();
+        let mended = home.anonymous_user_id();
+        assert_eq!(fs::read_to_string(&path).unwrap().trim(), mended);
+        assert_ne!(mended, broken);
+    }
+}
+
+#[test]
+fn a_home_that_cannot_be_written_still_gives_an_anonymous_id() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("file");
+    fs::write(&file, "").unwrap();
+    let home = Home::resolve(Some(file.as_os_str()), None, Path::new("/")).unwrap();
+    assert_eq!(home.anonymous_user_id().len(), 36);
 }

@@ -299,6 +299,6 @@ fn a_components_path_is_relative_to_the_file_that_names_it() {
         .iter()
         .map(|e| e.str("component").unwrap())
         .collect();
-    assert_eq!(paths, ["/profiles/x/./a.wasm", "dsh:b", "/c.wasm"]);
+    assert_eq!(paths, ["/profiles/x/a.wasm", "dsh:b", "/c.wasm"]);
     assert!(tree.dump().contains("./kept"));
 }
