@@ -145,9 +145,21 @@ impl Walk<'_> {
         if let Some(section) = self.inputs.settings.for_row(id) {
             lay_over(&mut row.config, section.clone());
         }
+        self.inherit_time_limit(&mut row);
         script::read_in(&mut row, self.inputs.cwd)?;
         route::grant_what_was_written(&mut row.grants, &row.config);
         Ok(row)
+    }
+
+    /// Upstream's `bash` has its time limit from the executor's row, so that is
+    /// where people set it.
+    fn inherit_time_limit(&self, row: &mut Row) {
+        let bash = row.implementation == Implementation::Component("dsh:tool-bash".into());
+        let executor = self.composition.host("bash-sandbox").filter(|_| bash);
+        let limit = executor.and_then(|executor| executor.config.get("timeoutMs"));
+        if let (Value::Object(config), Some(limit)) = (&mut row.config, limit) {
+            config.entry("timeoutMs").or_insert_with(|| limit.clone());
+        }
     }
 
     fn json(&self, node: Option<&Node>) -> Result<Value, String> {

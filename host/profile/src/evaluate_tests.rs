@@ -163,7 +163,7 @@ fn a_known_package_stands_for_our_row_with_its_grants() {
         Implementation::Component("dsh:tool-bash".into())
     );
     assert_eq!(row.grants, case().row("", "tool-bash").grants);
-    assert_eq!(row.config, json!({"x": 1}));
+    assert_eq!(row.config, json!({"x": 1, "timeoutMs": 60000}));
     let own = "- insert:\n    - {id: my-bash, name: '@deepseek-ai/dsh-tool-bash', grants: {}}\n";
     assert_eq!(case().row(own, "my-bash").grants, json!({}));
 }
@@ -359,4 +359,13 @@ fn bundles_hold_what_the_package_names_of_upstream_stand_for() {
     assert!(layer.items.iter().all(|item| item.insert.is_some()));
     assert!(bundle::row_of_package("@deepseek-ai/dsh-headless").is_some());
     assert!(bundle::row_of_package("@deepseek-ai/dsh-jobs-local").is_none());
+}
+
+#[test]
+fn the_executors_time_limit_is_the_bash_tools_where_that_has_none() {
+    let limit = |patch: &str| case().row(patch, "tool-bash").config["timeoutMs"].clone();
+    assert_eq!(limit(""), 60000);
+    assert_eq!(limit("- {id: bash-sandbox, config: {timeoutMs: 5}}"), 5);
+    assert_eq!(limit("- {id: tool-bash, config: {timeoutMs: 7}}"), 7);
+    assert_eq!(limit("- {id: bash-sandbox, disabled: true}"), Value::Null);
 }

@@ -146,7 +146,7 @@ fn no_official_component_is_granted_more_than_it_needs() {
         ("llm-deepseek", "route"),
         ("llm-scripted", "route"),
         ("system-prompt", ""),
-        ("tool-bash", "process spill"),
+        ("tool-bash", "process session"),
         ("tool-fs", "workspace"),
         ("tool-fs-search", "workspace spill"),
         ("tool-todo", "journal"),
