@@ -11,7 +11,6 @@ mod credentials;
 mod embedded;
 mod exit;
 mod headless;
-mod identity;
 mod report;
 mod run;
 mod signals;

@@ -1,7 +1,7 @@
 //! One session's run, put together from a composed profile: the store, the
 //! sandbox, the mounted components, and the agent over them.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use async_trait::async_trait;
 use dsh_agent::dispatch::{ComponentListener, Dispatch, Listener};
@@ -27,7 +27,7 @@ use uuid::Uuid;
 use crate::boot::{self, Composed, Mount};
 use crate::credentials::FromStore;
 use crate::exit::Failure;
-use crate::{identity, report};
+use crate::report;
 
 /// A started run.
 pub(crate) struct Run {
@@ -216,11 +216,12 @@ fn models(composed: &Composed, mounts: &[Mount]) -> Result<Models, Failure> {
     let home = composed.place.home.path().to_owned();
     let credentials =
         CredentialStore::open(&composed.place.home, composed.env.clone()).map_err(Failure::of)?;
+    let (home, id) = (composed.place.home.clone(), OnceLock::new());
     let models = Models::new(Arc::new(Gateway {
         client: Client::new(),
         credentials: Box::new(FromStore(credentials)),
         user_agent: concat!("dsh/", env!("CARGO_PKG_VERSION")).to_owned(),
-        anonymous_user_id: Box::new(move || identity::anonymous(&home)),
+        anonymous_user_id: Box::new(move || id.get_or_init(|| home.anonymous_user_id()).clone()),
     }));
     for mount in mounts {
         let Some(adapter) = ComponentAdapter::new(&mount.mounted) else {
