@@ -135,7 +135,7 @@ fn walk(bytes: &[u8], start: usize) -> Walk {
     }
 }
 
-/// Encodes one batch as one frame.
+/// Encodes one batch, which is never empty, as one frame. (Of an empty text libzstd knows the size, and says so.)
 ///
 /// # Errors
 /// Only when libzstd cannot allocate.

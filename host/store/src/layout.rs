@@ -58,7 +58,7 @@ impl Compression {
 fn escape(unit: u16, out: &mut String) {
     match u8::try_from(unit) {
         Ok(b) if b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-') => {
-            out.push(char::from(b))
+            out.push(char::from(b));
         }
         _ => out.push_str(&format!("~{unit:04X}")),
     }

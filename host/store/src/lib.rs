@@ -20,12 +20,19 @@
 
 #![forbid(unsafe_code)]
 
+mod behind;
 mod damage;
 mod error;
 mod list;
 mod load;
+mod locate;
 mod lock;
+mod log_file;
+mod pool;
+mod scan;
 mod store;
+#[cfg(test)]
+mod testing;
 mod writer;
 
 pub mod frame;
