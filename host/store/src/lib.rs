@@ -21,6 +21,8 @@
 #![forbid(unsafe_code)]
 
 mod behind;
+#[cfg(test)]
+mod conformance;
 mod damage;
 mod error;
 mod list;
@@ -29,6 +31,8 @@ mod locate;
 mod lock;
 mod log_file;
 mod pool;
+#[cfg(test)]
+mod process_tests;
 mod scan;
 mod store;
 #[cfg(test)]

@@ -283,3 +283,7 @@ impl Drop for Writer {
         self.release();
     }
 }
+
+#[cfg(test)]
+#[path = "writer_tests.rs"]
+mod tests;
