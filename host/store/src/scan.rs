@@ -192,7 +192,7 @@ fn complete_frames(bytes: &[u8], frames: &[Frame], lines: &mut LineScanner) -> R
                 Ok(false) => {
                     let reason = lines.issue().map_or_else(
                         || "a line was not accepted".to_owned(),
-                        |issue| format!("{issue:?}"),
+                        |issue| issue.to_string(),
                     );
                     return Err(damage(lines, reason));
                 }

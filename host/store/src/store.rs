@@ -4,7 +4,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use dsh_session::{Seq, Session, Stored};
+use dsh_session::{Seq, Session};
 
 use crate::StoreError;
 use crate::layout::Compression;
@@ -202,10 +202,7 @@ impl Store {
             batch.extend(
                 loaded.stored[kept..]
                     .iter()
-                    .filter_map(|stored| match stored {
-                        Stored::Sound(event) => Some(event.clone()),
-                        Stored::Odd { .. } => None,
-                    }),
+                    .filter_map(|stored| stored.event().cloned()),
             );
         }
         batch.extend(closers.iter().cloned());

@@ -13,7 +13,10 @@ fn empty(id: &str) -> Session {
 
 /// A store whose window never passes, so that only barriers write.
 fn slow(root: &Path) -> StoreConfig {
-    StoreConfig { write_batch_max_delay: Duration::from_secs(3600), ..StoreConfig::new(root) }
+    StoreConfig {
+        write_batch_max_delay: Duration::from_secs(3600),
+        ..StoreConfig::new(root)
+    }
 }
 
 fn count(store: &Store, id: &str) -> usize {
@@ -39,7 +42,10 @@ async fn a_flush_says_durable_and_an_enqueue_does_not() {
 #[tokio::test]
 async fn a_window_that_passes_writes_by_itself() {
     let dir = tempfile::tempdir().unwrap();
-    let config = StoreConfig { write_batch_max_delay: Duration::from_millis(1), ..StoreConfig::new(dir.path()) };
+    let config = StoreConfig {
+        write_batch_max_delay: Duration::from_millis(1),
+        ..StoreConfig::new(dir.path())
+    };
     let store = Store::open(config).unwrap();
     let writer = store.create(&empty("a")).unwrap();
     for seq in 0..50 {
@@ -55,7 +61,9 @@ async fn a_window_that_passes_writes_by_itself() {
 async fn many_sessions_share_the_threads() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(slow(dir.path())).unwrap();
-    let writers: Vec<_> = (0..40).map(|i| store.create(&empty(&format!("s-{i}"))).unwrap()).collect();
+    let writers: Vec<_> = (0..40)
+        .map(|i| store.create(&empty(&format!("s-{i}"))).unwrap())
+        .collect();
     for seq in 0..3 {
         for writer in &writers {
             writer.enqueue(todo_event(seq)).unwrap();
@@ -65,7 +73,15 @@ async fn many_sessions_share_the_threads() {
             flush.await.unwrap();
         }
     }
-    assert_eq!(store.list().unwrap().iter().filter(|e| e.header.is_ok()).count(), 40);
+    assert_eq!(
+        store
+            .list()
+            .unwrap()
+            .iter()
+            .filter(|e| e.header.is_ok())
+            .count(),
+        40
+    );
     assert!((0..40).all(|i| count(&store, &format!("s-{i}")) == 3));
 }
 
@@ -77,7 +93,9 @@ async fn a_full_disk_loses_nothing_and_the_hook_hears_of_it() {
     let hook = heard.clone();
     let config = StoreConfig {
         write_batch_max_delay: Duration::from_millis(1),
-        on_failure: Some(Arc::new(move |id, e| hook.lock().unwrap().push(format!("{id}: {e}")))),
+        on_failure: Some(Arc::new(move |id, e| {
+            hook.lock().unwrap().push(format!("{id}: {e}"))
+        })),
         ..StoreConfig::new(dir.path())
     };
     let store = Store::with_storage(config, disk.clone()).unwrap();
@@ -101,7 +119,11 @@ async fn a_full_disk_loses_nothing_and_the_hook_hears_of_it() {
     writer.flush().await.unwrap();
     assert!(writer.paused().is_none());
     assert_eq!(count(&store, "a"), 3);
-    assert_eq!(heard.lock().unwrap().len(), 1, "a barrier's failure is the barrier's to tell");
+    assert_eq!(
+        heard.lock().unwrap().len(),
+        1,
+        "a barrier's failure is the barrier's to tell"
+    );
 }
 
 #[tokio::test]
@@ -114,9 +136,18 @@ async fn a_log_changed_by_somebody_else_stops_its_writer_for_good() {
     let bytes = std::fs::read(writer.path()).unwrap();
     std::fs::write(writer.path(), [&bytes[..], &bytes[..]].concat()).unwrap();
     writer.enqueue(todo_event(1)).unwrap();
-    assert_eq!(writer.flush().await.unwrap_err().code(), "SESSION_TAIL_CHANGED");
-    assert_eq!(writer.enqueue(todo_event(2)).unwrap_err().code(), "SESSION_TAIL_CHANGED");
-    assert_eq!(writer.flush().await.unwrap_err().code(), "SESSION_TAIL_CHANGED");
+    assert_eq!(
+        writer.flush().await.unwrap_err().code(),
+        "SESSION_TAIL_CHANGED"
+    );
+    assert_eq!(
+        writer.enqueue(todo_event(2)).unwrap_err().code(),
+        "SESSION_TAIL_CHANGED"
+    );
+    assert_eq!(
+        writer.flush().await.unwrap_err().code(),
+        "SESSION_TAIL_CHANGED"
+    );
 }
 
 #[test]
@@ -129,12 +160,20 @@ fn dropping_a_writer_writes_what_is_queued_and_gives_the_lock_back() {
     assert_eq!(count(&store, "a"), 1);
     let (session, writer) = store.resume("a", 5).unwrap();
     assert_eq!(store.resume("a", 5).err().unwrap().code(), "SESSION_LOCKED");
-    assert_eq!(session.events().len(), 2, "end-seed is the session's first new event");
+    assert_eq!(
+        session.events().len(),
+        2,
+        "end-seed is the session's first new event"
+    );
     drop(writer);
     // It outlives its store, too.
     let (session, writer) = store.resume("a", 5).unwrap();
     drop(store);
-    assert_eq!(session.events().len(), 2, "reopening an untouched session does not grow it");
+    assert_eq!(
+        session.events().len(),
+        2,
+        "reopening an untouched session does not grow it"
+    );
     writer.enqueue(todo_event(2)).unwrap();
     drop(writer);
     let store = Store::open(StoreConfig::new(dir.path())).unwrap();
@@ -148,8 +187,14 @@ async fn a_closed_writer_takes_nothing_more() {
     let writer = store.create(&empty("a")).unwrap();
     writer.enqueue(todo_event(0)).unwrap();
     writer.close().await.unwrap();
-    assert_eq!(writer.enqueue(todo_event(1)).unwrap_err().code(), "SESSION_WRITER_CLOSED");
-    assert_eq!(writer.flush().await.unwrap_err().code(), "SESSION_WRITER_CLOSED");
+    assert_eq!(
+        writer.enqueue(todo_event(1)).unwrap_err().code(),
+        "SESSION_WRITER_CLOSED"
+    );
+    assert_eq!(
+        writer.flush().await.unwrap_err().code(),
+        "SESSION_WRITER_CLOSED"
+    );
     store.resume("a", 5).unwrap();
 }
 
@@ -158,7 +203,13 @@ fn an_event_out_of_order_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(slow(dir.path())).unwrap();
     let writer = store.create(&empty("a")).unwrap();
-    assert_eq!(writer.enqueue(todo_event(1)).unwrap_err().code(), "SESSION_SEQUENCE");
+    assert_eq!(
+        writer.enqueue(todo_event(1)).unwrap_err().code(),
+        "SESSION_SEQUENCE"
+    );
     writer.enqueue(todo_event(0)).unwrap();
-    assert_eq!(writer.enqueue(todo_event(0)).unwrap_err().code(), "SESSION_SEQUENCE");
+    assert_eq!(
+        writer.enqueue(todo_event(0)).unwrap_err().code(),
+        "SESSION_SEQUENCE"
+    );
 }
