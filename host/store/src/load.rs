@@ -224,7 +224,15 @@ fn judge(header: &Header, stored: &[Stored], time_ms: i64) -> Judged {
             };
         }
         Ok((session, earlier)) => (session.first_live_seq(), earlier.or(fault)),
-        Err(header) => (Seq(0), Some(header)),
+        // Under a header that no session can have the events may be sound all the same.
+        Err(unsound) => {
+            let bare = Header::new(header.id.clone(), header.created_at);
+            let session = Session::salvage(bare, events.clone(), time_ms);
+            (
+                session.map_or(Seq(0), |(session, _)| session.first_live_seq()),
+                Some(unsound),
+            )
+        }
     };
     events.truncate(usize::try_from(sound.0).unwrap_or(usize::MAX));
     let (class, reason) = match fault {

@@ -225,14 +225,15 @@ fn a_second_process_is_refused_until_the_first_is_gone() {
     );
 
     let mut second = child(dir.path(), false);
-    let refusal = lines(&mut second)
+    let mut second_lines = lines(&mut second);
+    let refusal = second_lines
         .find(|line| line.starts_with("refused"))
         .expect("the second writer was let in");
     assert!(refusal.starts_with("refused SESSION_LOCKED"), "{refusal}");
+    second_lines.for_each(drop);
     second.wait().unwrap();
 
     drop(first.stdin.take());
-    drop(first_lines);
     first.kill().unwrap();
     first.wait().unwrap();
     store.resume("s", 1).unwrap();
@@ -243,12 +244,12 @@ fn two_processes_that_create_one_session_do_not_both_succeed() {
     for _ in 0..5 {
         let dir = tempfile::tempdir().unwrap();
         let mut children: Vec<Child> = (0..3).map(|_| child(dir.path(), false)).collect();
-        let mut writing = 0;
-        for child in &mut children {
-            let verdict = lines(child)
-                .find(|line| line.starts_with("refused") || line.starts_with("durable"));
-            writing += usize::from(verdict.is_some_and(|line| line.starts_with("durable")));
-        }
+        // Kept open until the end: a child whose output is closed dies of it.
+        let mut outputs: Vec<_> = children.iter_mut().map(lines).collect();
+        let verdicts = outputs.iter_mut().filter_map(|lines| {
+            lines.find(|l| l.starts_with("refused") || l.starts_with("durable"))
+        });
+        let writing = verdicts.filter(|line| line.starts_with("durable")).count();
         for child in &mut children {
             child.kill().unwrap();
             child.wait().unwrap();

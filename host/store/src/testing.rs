@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use dsh_session::Event;
 
@@ -54,12 +55,15 @@ pub(crate) struct Faulty {
     disk: Disk,
     root: PathBuf,
     inner: Arc<Mutex<Inner>>,
+    changed: Arc<Condvar>,
 }
 
 #[derive(Default)]
 struct Inner {
     journal: Vec<String>,
     faults: VecDeque<Fault>,
+    /// How many files were synced.
+    synced: usize,
 }
 
 /// One operation that will fail once.
@@ -92,6 +96,7 @@ impl Faulty {
             disk: Disk,
             root: root.to_owned(),
             inner: Arc::default(),
+            changed: Arc::default(),
         })
     }
 
@@ -105,6 +110,13 @@ impl Faulty {
     /// Lets the `nth` `op` from now fail, counted from 1.
     pub(crate) fn fail_nth(&self, op: &'static str, nth: usize, kind: io::ErrorKind) {
         self.fail(op, nth - 1, kind);
+    }
+
+    /// Waits until so many files were synced in all; a minute means that they never will be.
+    pub(crate) fn wait_for_syncs(&self, count: usize) {
+        let minute = Duration::from_secs(60);
+        let waited = self.changed.wait_timeout_while(lock(&self.inner), minute, |inner| inner.synced < count);
+        assert!(!waited.unwrap_or_else(PoisonError::into_inner).1.timed_out(), "nothing was synced");
     }
 
     /// What changed the disk since the last call; `$` is the root, names of temporary files are `TMP`.
@@ -146,6 +158,7 @@ impl Faulty {
 struct FaultyFile {
     file: Box<dyn StorageFile>,
     inner: Arc<Mutex<Inner>>,
+    changed: Arc<Condvar>,
 }
 
 impl StorageFile for FaultyFile {
@@ -172,13 +185,14 @@ impl StorageFile for FaultyFile {
     fn sync(&mut self) -> io::Result<()> {
         let mut inner = lock(&self.inner);
         inner.journal.push("sync".to_owned());
-        match inner.fault("sync") {
-            Some(fault) => Err(fault.kind.into()),
-            None => {
-                drop(inner);
-                self.file.sync()
-            }
+        if let Some(fault) = inner.fault("sync") {
+            return Err(fault.kind.into());
         }
+        drop(inner);
+        self.file.sync()?;
+        lock(&self.inner).synced += 1;
+        self.changed.notify_all();
+        Ok(())
     }
 }
 
@@ -187,6 +201,7 @@ impl Faulty {
         Box::new(FaultyFile {
             file,
             inner: self.inner.clone(),
+            changed: self.changed.clone(),
         })
     }
 }

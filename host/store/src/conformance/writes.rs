@@ -162,7 +162,7 @@ fn an_interrupted_log_is_closed_resumed_and_continued_with_upstreams_bytes() {
         let check = |expected: &Value| {
             let ours: Vec<_> = texts(&path).iter().map(|text| neutral_text(text)).collect();
             match expected {
-                Value::String(text) => assert_eq!(ours, [text.clone()]),
+                Value::String(text) => assert_eq!(ours, std::slice::from_ref(text)),
                 frames => assert_eq!(Value::from(ours), *frames),
             }
         };
