@@ -356,3 +356,7 @@ impl Draft {
         self
     }
 }
+
+#[cfg(test)]
+#[path = "event_tests.rs"]
+mod tests;

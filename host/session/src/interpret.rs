@@ -203,3 +203,7 @@ pub fn check_known(events: &[Arc<Event>]) -> Result<(), Error> {
         None => Ok(()),
     }
 }
+
+#[cfg(test)]
+#[path = "interpret_tests.rs"]
+mod tests;
