@@ -1,0 +1,7 @@
+//! Upstream's measured behaviour, case by case. The data is in `tests/conformance/session`; its README says what each
+//! file means. Cases about frames, layouts and writing belong to the store.
+
+mod cases;
+mod files;
+mod sweeps;
+mod tables;
