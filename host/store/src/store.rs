@@ -209,6 +209,10 @@ impl Store {
         log.write(&batch)?;
         // What is on disk is what counts, so it is read again rather than trusted.
         let (loaded, session) = self.load_sound(id, &path, time_ms)?;
+        if loaded.inspection.torn.is_some() || !loaded.inspection.closers.is_empty() {
+            let reason = "the repair that was written is not what is there".to_owned();
+            return Err(StoreError::TailChanged { path, reason });
+        }
         Ok((loaded, session, log))
     }
 

@@ -15,6 +15,11 @@ pub(crate) fn cases() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/conformance/session")
 }
 
+/// A directory for tests that do not care whether a sync reaches a disk: in memory where there is such a place.
+pub(crate) fn quick_dir() -> tempfile::TempDir {
+    tempfile::tempdir_in("/dev/shm").unwrap_or_else(|_| tempfile::tempdir().unwrap())
+}
+
 /// A case's file as JSON. Half surrogate pairs, which serde_json refuses, come out as U+FFFD.
 pub(crate) fn json(case: &str, file: &str) -> serde_json::Value {
     let path = cases().join(case).join(file);
@@ -115,8 +120,13 @@ impl Faulty {
     /// Waits until so many files were synced in all; a minute means that they never will be.
     pub(crate) fn wait_for_syncs(&self, count: usize) {
         let minute = Duration::from_secs(60);
-        let waited = self.changed.wait_timeout_while(lock(&self.inner), minute, |inner| inner.synced < count);
-        assert!(!waited.unwrap_or_else(PoisonError::into_inner).1.timed_out(), "nothing was synced");
+        let waited = self
+            .changed
+            .wait_timeout_while(lock(&self.inner), minute, |inner| inner.synced < count);
+        assert!(
+            !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out(),
+            "nothing was synced"
+        );
     }
 
     /// What changed the disk since the last call; `$` is the root, names of temporary files are `TMP`.

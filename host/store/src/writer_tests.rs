@@ -3,7 +3,7 @@ use std::io;
 use dsh_session::{Header, Session};
 
 use super::*;
-use crate::testing::{Faulty, todo_event};
+use crate::testing::{Faulty, quick_dir, todo_event};
 use crate::{Store, StoreConfig, Target};
 
 fn empty(id: &str) -> Session {
@@ -26,7 +26,7 @@ fn count(store: &Store, id: &str) -> usize {
 
 #[tokio::test]
 async fn a_flush_says_durable_and_an_enqueue_does_not() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = quick_dir();
     let store = Store::open(slow(dir.path())).unwrap();
     let writer = store.create(&empty("a")).unwrap();
     writer.enqueue(todo_event(0)).unwrap();
@@ -40,7 +40,7 @@ async fn a_flush_says_durable_and_an_enqueue_does_not() {
 
 #[test]
 fn a_window_that_passes_writes_by_itself() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = quick_dir();
     let config = StoreConfig {
         write_batch_max_delay: Duration::from_millis(1),
         ..StoreConfig::new(dir.path())
@@ -58,7 +58,7 @@ fn a_window_that_passes_writes_by_itself() {
 
 #[tokio::test]
 async fn many_sessions_share_the_threads() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = quick_dir();
     let store = Store::open(slow(dir.path())).unwrap();
     let writers: Vec<_> = (0..40)
         .map(|i| store.create(&empty(&format!("s-{i}"))).unwrap())
@@ -86,12 +86,14 @@ async fn many_sessions_share_the_threads() {
 
 #[tokio::test]
 async fn a_full_disk_loses_nothing_and_the_hook_hears_of_it() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = quick_dir();
     let disk = Faulty::new(dir.path());
     let (tell, mut heard) = tokio::sync::mpsc::unbounded_channel();
     let config = StoreConfig {
         write_batch_max_delay: Duration::from_millis(1),
-        on_failure: Some(Arc::new(move |id, e| tell.send(format!("{id}: {e}")).unwrap())),
+        on_failure: Some(Arc::new(move |id, e| {
+            tell.send(format!("{id}: {e}")).unwrap();
+        })),
         ..StoreConfig::new(dir.path())
     };
     let store = Store::with_storage(config, disk.clone()).unwrap();
@@ -101,7 +103,13 @@ async fn a_full_disk_loses_nothing_and_the_hook_hears_of_it() {
 
     disk.fail("write", 7, io::ErrorKind::StorageFull);
     writer.enqueue(todo_event(1)).unwrap();
-    assert!(heard.recv().await.unwrap().starts_with("a: cannot append to"));
+    assert!(
+        heard
+            .recv()
+            .await
+            .unwrap()
+            .starts_with("a: cannot append to")
+    );
     assert_eq!(writer.paused().unwrap().code(), "STORE_IO");
     assert_eq!(count(&store, "a"), 1);
 
@@ -113,12 +121,15 @@ async fn a_full_disk_loses_nothing_and_the_hook_hears_of_it() {
     writer.flush().await.unwrap();
     assert!(writer.paused().is_none());
     assert_eq!(count(&store, "a"), 3);
-    assert!(heard.try_recv().is_err(), "a barrier's failure is the barrier's to tell");
+    assert!(
+        heard.try_recv().is_err(),
+        "a barrier's failure is the barrier's to tell"
+    );
 }
 
 #[tokio::test]
 async fn a_log_changed_by_somebody_else_stops_its_writer_for_good() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = quick_dir();
     let store = Store::open(slow(dir.path())).unwrap();
     let writer = store.create(&empty("a")).unwrap();
     writer.enqueue(todo_event(0)).unwrap();
@@ -142,7 +153,7 @@ async fn a_log_changed_by_somebody_else_stops_its_writer_for_good() {
 
 #[test]
 fn dropping_a_writer_writes_what_is_queued_and_gives_the_lock_back() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = quick_dir();
     let store = Store::open(slow(dir.path())).unwrap();
     let writer = store.create(&empty("a")).unwrap();
     writer.enqueue(todo_event(0)).unwrap();
@@ -172,7 +183,7 @@ fn dropping_a_writer_writes_what_is_queued_and_gives_the_lock_back() {
 
 #[tokio::test]
 async fn a_closed_writer_takes_nothing_more() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = quick_dir();
     let store = Store::open(slow(dir.path())).unwrap();
     let writer = store.create(&empty("a")).unwrap();
     writer.enqueue(todo_event(0)).unwrap();
@@ -190,7 +201,7 @@ async fn a_closed_writer_takes_nothing_more() {
 
 #[test]
 fn an_event_out_of_order_is_refused() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = quick_dir();
     let store = Store::open(slow(dir.path())).unwrap();
     let writer = store.create(&empty("a")).unwrap();
     assert_eq!(

@@ -80,7 +80,7 @@ fn one(
 ) {
     let name = case["case"].as_str().unwrap();
     let id = case["id"].as_str().unwrap();
-    let dir = tempfile::tempdir().unwrap();
+    let dir = quick_dir();
     let path = dir.path().join(expected["path"].as_str().unwrap());
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(&path, bytes).unwrap();

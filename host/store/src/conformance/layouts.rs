@@ -21,7 +21,7 @@ fn sessions_are_found_and_listed_as_upstream_does_except_that_none_hides_another
 fn one(case: &Value, deviations: &mut Deviations) {
     let name = case["case"].as_str().unwrap();
     let expected = json(name, "expected.json");
-    let dir = tempfile::tempdir().unwrap();
+    let dir = quick_dir();
     for entry in fs::read_dir(cases().join(name)).unwrap() {
         let entry = entry.unwrap();
         let file = entry.file_name().into_string().unwrap();

@@ -58,7 +58,7 @@ fn a_live_session_leaves_upstreams_bytes() {
     for case in live {
         let name = case["case"].as_str().unwrap();
         let expected = json(name, "expected.json");
-        let dir = tempfile::tempdir().unwrap();
+        let dir = quick_dir();
         let encoding = compression(&case);
         let store = Store::open(StoreConfig {
             compression: encoding,
@@ -145,7 +145,7 @@ fn an_interrupted_log_is_closed_resumed_and_continued_with_upstreams_bytes() {
         let name = case["case"].as_str().unwrap();
         let expected = json(name, "expected.json");
         let encoding = compression(&case);
-        let dir = tempfile::tempdir().unwrap();
+        let dir = quick_dir();
         let path = dir.path().join("--work-p--/s-1").join(encoding.file_name());
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         let suffix = if encoding == Compression::Zstd {
@@ -202,7 +202,7 @@ fn creating_over_a_stored_log_is_refused() {
     let mut deviations = Deviations::default();
     for case in of_kind("adopt") {
         let name = case["case"].as_str().unwrap();
-        let dir = tempfile::tempdir().unwrap();
+        let dir = quick_dir();
         let encoding = compression(&case);
         let path = dir.path().join("--work-p--/s-1").join(encoding.file_name());
         fs::create_dir_all(path.parent().unwrap()).unwrap();
