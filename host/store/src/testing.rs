@@ -20,10 +20,26 @@ pub(crate) fn quick_dir() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm").unwrap_or_else(|_| tempfile::tempdir().unwrap())
 }
 
+/// The recorded cases, which are not part of the project: below `DSH_SHARED`, or a `shared` beside a parent directory.
+pub(crate) fn recorded_cases() -> Option<PathBuf> {
+    let named = std::env::var_os("DSH_SHARED").map(PathBuf::from);
+    let above = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .ancestors()
+        .map(|dir| dir.join("shared"));
+    let mut places = named
+        .into_iter()
+        .chain(above)
+        .map(|dir| dir.join("conformance/session/recorded"));
+    places.find(|dir| dir.join("index.json").exists())
+}
+
 /// A case's file as JSON. Half surrogate pairs, which serde_json refuses, come out as U+FFFD.
 pub(crate) fn json(case: &str, file: &str) -> serde_json::Value {
-    let path = cases().join(case).join(file);
-    let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    json_at(&cases().join(case).join(file))
+}
+
+pub(crate) fn json_at(path: &Path) -> serde_json::Value {
+    let text = std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     serde_json::from_str(&whole_pairs(&text)).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 

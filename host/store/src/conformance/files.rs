@@ -71,6 +71,40 @@ fn files_are_read_listed_repaired_and_resumed_as_upstream_does() {
     deviations.settle(ASPECTS);
 }
 
+/// Recorded sessions, where they are at hand: as they are, and as the same log in four frames.
+#[test]
+fn recorded_sessions_are_read_as_upstream_does() {
+    let Some(recorded) = recorded_cases() else {
+        println!("skipped: no recorded cases here, set DSH_SHARED to a directory that has them");
+        return;
+    };
+    let mut deviations = Deviations::default();
+    let index = json_at(&recorded.join("index.json"));
+    for case in index["cases"].as_array().unwrap() {
+        let name = case["case"].as_str().unwrap();
+        let dir = recorded.join(name);
+        let expected = json_at(&dir.join("expected.json"));
+        let bytes = fs::read(dir.join("input.jsonl")).unwrap();
+        one(case, &expected, &bytes, Compression::None, &mut deviations);
+        if let Ok(frames) = fs::read(dir.join("frames.jsonl.zstd")) {
+            let log = scan(&frames, Compression::Zstd).unwrap();
+            assert_eq!((&log.damage, log.torn), (&None, None), "{name}");
+            stored(
+                name,
+                &expected["loadStored"],
+                &frames,
+                Compression::Zstd,
+                &mut deviations,
+            );
+        }
+    }
+    // That a refused log opens for reading is a rule of ours, not a property of a case.
+    deviations
+        .found
+        .retain(|name, _| !name.ends_with("/inspect-opens"));
+    assert!(deviations.found.is_empty(), "{:#?}", deviations.found);
+}
+
 fn one(
     case: &Value,
     expected: &Value,

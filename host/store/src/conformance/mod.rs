@@ -15,7 +15,7 @@ use dsh_session::{Event, Header};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::testing::{cases, json, quick_dir};
+use crate::testing::{cases, json, json_at, quick_dir, recorded_cases};
 use crate::{Compression, Damage, DamageClass, Stage, Store, StoreConfig, StoreError};
 
 /// The cases of one kind, from the index.
