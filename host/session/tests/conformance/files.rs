@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use dsh_session::{
-    ErrorClass, Event, Header, Json, Kind, Messages, Seq, Session, Stored, Surface, SurfaceOp,
-    Value, closers_with, estimate, interpret, interpret_prefix, rows, scan, title,
+    ConsumedWork, ErrorClass, Event, Header, Json, Kind, Messages, Seq, Session, Stored, Surface,
+    SurfaceOp, Value, closers_with, estimate, interpret, interpret_prefix, rows, scan, title,
 };
 use sha2::{Digest, Sha256};
 
@@ -28,7 +28,9 @@ fn recorded_files_read_as_upstream_reads_them() {
     match recorded() {
         Some(dir) => println!("{:?} recorded cases checked", check_all(&dir)),
         None => {
-            println!("skipped: no recorded cases here, set DSH_SHARED to a directory that has them")
+            println!(
+                "skipped: no recorded cases here, set DSH_SHARED to a directory that has them"
+            );
         }
     }
 }
@@ -144,6 +146,7 @@ impl Case<'_> {
                 self.check_repair(&scan, &log, &closers, member(inspect, "value"));
                 self.check_session(&mut session, &log.events, !closers.is_empty());
                 self.check_title(&session);
+                self.check_work(&session);
             }
         }
     }
@@ -308,6 +311,20 @@ impl Case<'_> {
             "{name}"
         );
         check_increments(name, session.header(), stored, &messages, closed);
+    }
+
+    fn check_work(&self, session: &Session) {
+        let name = self.name;
+        let Some(want) = self
+            .expected
+            .path(&["projections", "consumedWork", "value"])
+        else {
+            return;
+        };
+        let work = ConsumedWork::of(&session.events()[..session.first_live_seq().0 as usize]);
+        let end = work.end.map(|seq| seq.0);
+        assert_eq!(end, member(want, "endSeq").u64(), "{name}");
+        assert_eq!(work.dropped_unrun, flag(want, "droppedUnrun"), "{name}");
     }
 
     fn check_title(&self, session: &Session) {

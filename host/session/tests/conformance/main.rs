@@ -2,6 +2,8 @@
 //! file means. Cases about frames, layouts and writing belong to the store.
 
 mod cases;
+mod damage;
 mod files;
+mod inbox;
 mod sweeps;
 mod tables;
