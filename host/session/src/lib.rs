@@ -27,6 +27,7 @@ mod json;
 mod kind;
 mod legacy;
 mod message;
+mod messages;
 mod request;
 mod session;
 mod surface;
@@ -47,10 +48,10 @@ pub use json::{
     ArrayWriter, Entries, Items, JStr, Json, JsonError, Kind as ValueKind, ObjectWriter, Value,
 };
 pub use kind::Kind;
-pub use message::check_message;
+pub use messages::{Digest, Message, Messages};
 pub use request::{RequestContext, RequestHeader};
 pub use session::Session;
-pub use surface::{Message, Messages, Surface};
+pub use surface::Surface;
 
 /// What [`Session::append`] fails with.
 pub type AppendError = Error;
