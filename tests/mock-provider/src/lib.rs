@@ -1,1 +1,1 @@
-//! mock-provider
+//! A loopback HTTP server that plays recorded provider answers.
