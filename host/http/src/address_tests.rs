@@ -100,6 +100,9 @@ fn only_an_origin_that_a_person_wrote_leaves_the_public_internet() {
     assert!(Reach::Named.permits(loopback, false));
     assert!(Reach::Named.permits(private, false));
     assert!(Reach::Named.permits(metadata, true));
-    assert!(!Reach::Named.permits(metadata, false), "a name must not lead to the metadata service");
+    assert!(
+        !Reach::Named.permits(metadata, false),
+        "a name must not lead to the metadata service"
+    );
     assert!(!Reach::Named.permits(nowhere, true));
 }

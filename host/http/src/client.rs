@@ -15,7 +15,7 @@ use crate::address::Reach;
 use crate::error::HttpError;
 use crate::origin::{Origin, parse_url};
 use crate::request::{Body, Policy, Request, Response};
-use crate::resolve::{Resolver, denial};
+use crate::resolve::Resolver;
 
 /// Time for the name, the connection and the handshake together.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
@@ -43,7 +43,12 @@ impl Client {
     /// A client with another time limit for connecting.
     #[must_use]
     pub fn with_connect_timeout(limit: Duration) -> Self {
-        Self { inner: Arc::new(Inner { connect_timeout: Some(limit), ..Inner::default() }) }
+        Self {
+            inner: Arc::new(Inner {
+                connect_timeout: Some(limit),
+                ..Inner::default()
+            }),
+        }
     }
 
     /// Sends the request where the policy lets it go, and returns when the
@@ -64,11 +69,15 @@ impl Client {
             headers.append(name, value);
         }
         let mut body = request.body;
-        let deadline = policy.timeout.map(|limit| tokio::time::Instant::now() + limit);
+        let deadline = policy
+            .timeout
+            .map(|limit| tokio::time::Instant::now() + limit);
         let mut hops = 0;
         loop {
             let client = self.client_for(&origin, policy)?;
-            let mut builder = client.request(method.clone(), url.clone()).headers(headers.clone());
+            let mut builder = client
+                .request(method.clone(), url.clone())
+                .headers(headers.clone());
             if !body.is_empty() {
                 builder = builder.body(body.clone());
             }
@@ -79,18 +88,16 @@ impl Client {
                 .send()
                 .await
                 .map_err(|error| HttpError::from_reqwest(&error, &origin.to_string()))?;
-            let target = (hops < policy.redirects).then(|| redirect(&answer, &url)).flatten();
+            let target = (hops < policy.redirects)
+                .then(|| redirect(&answer, &url))
+                .flatten();
             let Some(target) = target else {
                 return Ok(respond(answer, &origin, policy));
             };
             hops += 1;
             let (next_url, next_origin) = parse_url(&target)?;
             if next_origin != origin {
-                headers = headers
-                    .into_iter()
-                    .filter_map(|(name, value)| Some((name?, value)))
-                    .filter(|(_, value)| !value.is_sensitive())
-                    .collect();
+                headers = without_secrets(&headers);
             }
             if !keeps_method(answer.status()) && method != Method::HEAD {
                 method = Method::GET;
@@ -101,11 +108,7 @@ impl Client {
     }
 
     fn client_for(&self, origin: &Origin, policy: &Policy) -> Result<&reqwest::Client, HttpError> {
-        let reach = policy.find(origin)?.reach;
-        // The connector asks the resolver for names only.
-        if let Some(address) = origin.address().filter(|address| !reach.permits(*address, true)) {
-            return Err(HttpError::Denied(denial(origin.host(), address)));
-        }
+        let reach = policy.admit(origin)?;
         let slot = usize::from(origin.is_secure()) * 2 + usize::from(reach == Reach::Named);
         if let Some(client) = self.inner.made[slot].get() {
             return Ok(client);
@@ -147,8 +150,24 @@ fn make(secure: bool, reach: Reach, connect: Duration) -> Result<reqwest::Client
 /// Where a redirect leads.
 fn redirect(answer: &reqwest::Response, from: &Url) -> Option<String> {
     let follows = matches!(answer.status().as_u16(), 301 | 302 | 303 | 307 | 308);
-    let target = answer.headers().get(LOCATION).filter(|_| follows)?.to_str().ok()?;
-    Some(from.join(target).map_or_else(|_| target.to_owned(), String::from))
+    let target = answer
+        .headers()
+        .get(LOCATION)
+        .filter(|_| follows)?
+        .to_str()
+        .ok()?;
+    Some(
+        from.join(target)
+            .map_or_else(|_| target.to_owned(), String::from),
+    )
+}
+
+fn without_secrets(headers: &HeaderMap) -> HeaderMap {
+    let mut kept = HeaderMap::new();
+    for (name, value) in headers.iter().filter(|(_, value)| !value.is_sensitive()) {
+        kept.append(name.clone(), value.clone());
+    }
+    kept
 }
 
 fn keeps_method(status: StatusCode) -> bool {
@@ -160,7 +179,10 @@ fn respond(answer: reqwest::Response, origin: &Origin, policy: &Policy) -> Respo
         .headers()
         .iter()
         .map(|(name, value)| {
-            (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned())
+            (
+                name.as_str().to_owned(),
+                String::from_utf8_lossy(value.as_bytes()).into_owned(),
+            )
         })
         .collect();
     Response {

@@ -93,7 +93,10 @@ impl HttpError {
             } else {
                 "the time for the whole exchange"
             };
-            Self::Timeout { origin, reason: reason.to_owned() }
+            Self::Timeout {
+                origin,
+                reason: reason.to_owned(),
+            }
         } else if error.is_connect() {
             Self::Connect { origin, reason }
         } else if error.is_builder() {
@@ -113,19 +116,30 @@ struct Cause {
 
 impl Cause {
     fn of(error: &reqwest::Error) -> Self {
-        let mut found = Self { refused: None, tls: false, deepest: String::from("no reason given") };
+        let mut found = Self {
+            refused: None,
+            tls: false,
+            deepest: String::from("no reason given"),
+        };
         let mut at: Option<&(dyn StdError + 'static)> = error.source();
         while let Some(error) = at {
             if let Some(refused) = error.downcast_ref::<Refused>() {
                 found.refused = Some(refused.to_string());
             }
-            // An `io::Error` passes over what it wraps when asked for its source.
-            let wrapped = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
-            found.tls |= error.is::<rustls::Error>()
-                || wrapped.is_some_and(|inner| inner.is::<rustls::Error>());
+            found.tls |= is_tls(error);
             found.deepest = error.to_string();
             at = error.source();
         }
         found
     }
+}
+
+/// Whether it is the TLS library's, in as many `io::Error`s as it was put into:
+/// asked for its source, an `io::Error` passes over what it wraps.
+fn is_tls(error: &(dyn StdError + 'static)) -> bool {
+    let mut at = error;
+    while let Some(inner) = at.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
+        at = inner;
+    }
+    at.is::<rustls::Error>()
 }

@@ -24,13 +24,21 @@ impl Header {
     /// A header without a secret.
     #[must_use]
     pub fn new(name: impl Into<String>, value: impl Into<String>) -> Self {
-        Self { name: name.into(), value: value.into(), secret: false }
+        Self {
+            name: name.into(),
+            value: value.into(),
+            secret: false,
+        }
     }
 
     /// A header that carries a credential.
     #[must_use]
     pub fn secret(name: impl Into<String>, value: impl Into<String>) -> Self {
-        Self { name: name.into(), value: value.into(), secret: true }
+        Self {
+            name: name.into(),
+            value: value.into(),
+            secret: true,
+        }
     }
 
     /// In the client's own types.
@@ -44,7 +52,9 @@ impl Header {
             )));
         }
         let mut value = HeaderValue::from_bytes(self.value.as_bytes()).map_err(|_| {
-            HttpError::Invalid(format!("the value of the header `{name}` has a control character"))
+            HttpError::Invalid(format!(
+                "the value of the header `{name}` has a control character"
+            ))
         })?;
         value.set_sensitive(self.secret);
         Ok((name, value))
@@ -87,11 +97,25 @@ mod tests {
     #[test]
     fn headers_that_frame_or_route_a_request_are_refused() {
         for name in [
-            "Host", "connection", "Content-Length", "transfer-encoding", "TE", "trailer", "upgrade",
-            "expect", "keep-alive", "http2-settings", "proxy-authorization", "Proxy-Connection",
+            "Host",
+            "connection",
+            "Content-Length",
+            "transfer-encoding",
+            "TE",
+            "trailer",
+            "upgrade",
+            "expect",
+            "keep-alive",
+            "http2-settings",
+            "proxy-authorization",
+            "Proxy-Connection",
             "accept-encoding",
         ] {
-            assert_eq!(Header::new(name, "x").check().unwrap_err().code(), "INVALID", "{name}");
+            assert_eq!(
+                Header::new(name, "x").check().unwrap_err().code(),
+                "INVALID",
+                "{name}"
+            );
         }
         for name in ["authorization", "X-Api-Key", "content-type", "user-agent"] {
             assert!(Header::new(name, "x").check().is_ok(), "{name}");
@@ -106,7 +130,11 @@ mod tests {
             assert!(!format!("{error} {error:?}").contains("s3cret"));
         }
         for name in ["x\r\ny", "x y", "", "x:"] {
-            assert_eq!(Header::new(name, "v").check().unwrap_err().code(), "INVALID", "{name:?}");
+            assert_eq!(
+                Header::new(name, "v").check().unwrap_err().code(),
+                "INVALID",
+                "{name:?}"
+            );
         }
     }
 

@@ -51,13 +51,21 @@ impl Origin {
     /// The address that the host is, where it is no name.
     #[must_use]
     pub fn address(&self) -> Option<IpAddr> {
-        self.host.trim_start_matches('[').trim_end_matches(']').parse().ok()
+        self.host
+            .trim_start_matches('[')
+            .trim_end_matches(']')
+            .parse()
+            .ok()
     }
 }
 
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (scheme, default) = if self.secure { ("https", 443) } else { ("http", 80) };
+        let (scheme, default) = if self.secure {
+            ("https", 443)
+        } else {
+            ("http", 80)
+        };
         write!(f, "{scheme}://{}", self.host)?;
         if self.port != default {
             write!(f, ":{}", self.port)?;
@@ -75,10 +83,15 @@ impl fmt::Debug for Origin {
 /// Reads a URL once, so that what is checked is what is sent.
 pub(crate) fn parse_url(text: &str) -> Result<(Url, Origin), HttpError> {
     let invalid = |why: &str| HttpError::Invalid(format!("the URL cannot be used: {why}"));
-    if text.bytes().any(|byte| byte <= b' ' || byte == 0x7f || byte == b'\\') {
+    if text
+        .bytes()
+        .any(|byte| byte <= b' ' || byte == 0x7f || byte == b'\\')
+    {
         // The URL standard drops line breaks and reads `\` as `/`; an author
         // who wrote them meant something else.
-        return Err(invalid("it has a space, a control character or a backslash"));
+        return Err(invalid(
+            "it has a space, a control character or a backslash",
+        ));
     }
     let url = Url::parse(text).map_err(|error| invalid(&error.to_string()))?;
     let secure = match url.scheme() {
@@ -99,12 +112,21 @@ pub(crate) fn parse_url(text: &str) -> Result<(Url, Origin), HttpError> {
     if authority.contains('@') {
         return Err(invalid("it has credentials in front of its host"));
     }
-    let host = url.host_str().filter(|host| !host.is_empty()).ok_or_else(|| invalid("it has no host"))?;
+    let host = url
+        .host_str()
+        .filter(|host| !host.is_empty())
+        .ok_or_else(|| invalid("it has no host"))?;
     if host.ends_with('.') {
         return Err(invalid("its host ends with a dot"));
     }
-    let port = url.port_or_known_default().ok_or_else(|| invalid("it has no port"))?;
-    let origin = Origin { secure, host: host.to_owned(), port };
+    let port = url
+        .port_or_known_default()
+        .ok_or_else(|| invalid("it has no port"))?;
+    let origin = Origin {
+        secure,
+        host: host.to_owned(),
+        port,
+    };
     Ok((url, origin))
 }
 

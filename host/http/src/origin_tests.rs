@@ -8,15 +8,22 @@ fn origin(url: &str) -> Result<String, HttpError> {
 fn an_origin_has_one_form_however_it_was_written() {
     let table = [
         ("https://api.example.com", "https://api.example.com"),
-        ("https://API.Example.com:443/v1?q=1#f", "https://api.example.com"),
+        (
+            "https://API.Example.com:443/v1?q=1#f",
+            "https://api.example.com",
+        ),
         ("http://api.example.com:80", "http://api.example.com"),
-        ("http://api.example.com:8080/", "http://api.example.com:8080"),
+        (
+            "http://api.example.com:8080/",
+            "http://api.example.com:8080",
+        ),
         ("https://bücher.example", "https://xn--bcher-kva.example"),
         ("http://127.0.0.1:1/x", "http://127.0.0.1:1"),
         ("http://2130706433/", "http://127.0.0.1"),
         ("http://0x7f000001/", "http://127.0.0.1"),
         ("http://0177.0.0.1/", "http://127.0.0.1"),
         ("http://127.1/", "http://127.0.0.1"),
+        ("http://127.0.0.1./", "http://127.0.0.1"),
         ("http://%31%32%37.0.0.1/", "http://127.0.0.1"),
         ("http://①②⑦.0.0.1/", "http://127.0.0.1"),
         ("http://[0:0:0:0:0:0:0:1]:9/", "http://[::1]:9"),
@@ -29,7 +36,12 @@ fn an_origin_has_one_form_however_it_was_written() {
 
 #[test]
 fn an_address_in_any_spelling_is_known_as_one() {
-    for url in ["http://2130706433", "http://0x7f.1", "http://[::ffff:7f00:1]", "http://[::1]"] {
+    for url in [
+        "http://2130706433",
+        "http://0x7f.1",
+        "http://[::ffff:7f00:1]",
+        "http://[::1]",
+    ] {
         let address = Origin::parse(url).unwrap().address().expect(url);
         assert_eq!(crate::scope(address), crate::Scope::Loopback, "{url}");
     }
@@ -54,7 +66,6 @@ fn what_can_be_read_in_two_ways_is_refused() {
         "https://@evil.example",
         "https://api.example.com\\@evil.example",
         "https://api.example.com.",
-        "https://127.0.0.1.",
         "https://api.example.com\r\nx: y",
         "https://api.exa\tmple.com",
         " https://api.example.com",
@@ -64,7 +75,11 @@ fn what_can_be_read_in_two_ways_is_refused() {
         "http://exa mple.com",
     ];
     for url in table {
-        assert_eq!(origin(url).map_err(|error| error.code()), Err("INVALID"), "{url}");
+        assert_eq!(
+            origin(url).map_err(|error| error.code()),
+            Err("INVALID"),
+            "{url}"
+        );
     }
 }
 

@@ -9,6 +9,7 @@ use crate::address::Reach;
 use crate::error::HttpError;
 use crate::header::Header;
 use crate::origin::Origin;
+use crate::resolve::denial;
 
 /// One request, sent once.
 #[derive(Clone)]
@@ -60,17 +61,53 @@ impl Policy {
     /// No redirects, 64 MiB, no time limit.
     #[must_use]
     pub fn new(allowed: Vec<Allowed>) -> Self {
-        Self { allowed, redirects: 0, max_body: 64 << 20, timeout: None }
+        Self {
+            allowed,
+            redirects: 0,
+            max_body: 64 << 20,
+            timeout: None,
+        }
     }
 
-    pub(crate) fn find(&self, origin: &Origin) -> Result<&Allowed, HttpError> {
-        self.allowed.iter().find(|allowed| allowed.origin == *origin).ok_or_else(|| {
-            let granted: Vec<String> =
-                self.allowed.iter().map(|allowed| allowed.origin.to_string()).collect();
-            let granted =
-                if granted.is_empty() { String::from("none") } else { granted.join(", ") };
-            HttpError::Denied(format!("{origin} was not granted (granted: {granted})"))
-        })
+    /// Whether a request to this URL may be sent, as far as its text tells. What a
+    /// name leads to is seen when connecting.
+    ///
+    /// # Errors
+    /// [`HttpError::Invalid`], [`HttpError::Denied`].
+    pub fn permits(&self, url: &str) -> Result<(), HttpError> {
+        self.admit(&Origin::parse(url)?).map(|_| ())
+    }
+
+    /// The reach of the origin's grant.
+    pub(crate) fn admit(&self, origin: &Origin) -> Result<Reach, HttpError> {
+        let reach = self.find(origin)?.reach;
+        // The connector asks the resolver for names only.
+        match origin
+            .address()
+            .filter(|address| !reach.permits(*address, true))
+        {
+            Some(address) => Err(HttpError::Denied(denial(origin.host(), address))),
+            None => Ok(reach),
+        }
+    }
+
+    fn find(&self, origin: &Origin) -> Result<&Allowed, HttpError> {
+        self.allowed
+            .iter()
+            .find(|allowed| allowed.origin == *origin)
+            .ok_or_else(|| {
+                let granted: Vec<String> = self
+                    .allowed
+                    .iter()
+                    .map(|allowed| allowed.origin.to_string())
+                    .collect();
+                let granted = if granted.is_empty() {
+                    String::from("none")
+                } else {
+                    granted.join(", ")
+                };
+                HttpError::Denied(format!("{origin} was not granted (granted: {granted})"))
+            })
     }
 }
 
@@ -87,7 +124,9 @@ pub struct Response {
 
 impl fmt::Debug for Response {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Response").field("status", &self.status).finish_non_exhaustive()
+        f.debug_struct("Response")
+            .field("status", &self.status)
+            .finish_non_exhaustive()
     }
 }
 
@@ -113,7 +152,10 @@ impl Body {
                 Some(bytes) if bytes.is_empty() => {}
                 Some(bytes) if bytes.len() as u64 > self.left => {
                     self.left = 0;
-                    return Err(HttpError::Limit { origin: self.origin.clone(), cap: self.cap });
+                    return Err(HttpError::Limit {
+                        origin: self.origin.clone(),
+                        cap: self.cap,
+                    });
                 }
                 Some(bytes) => {
                     self.left -= bytes.len() as u64;
@@ -139,6 +181,8 @@ impl Body {
 
 impl fmt::Debug for Body {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Body").field("origin", &self.origin).finish_non_exhaustive()
+        f.debug_struct("Body")
+            .field("origin", &self.origin)
+            .finish_non_exhaustive()
     }
 }

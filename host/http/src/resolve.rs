@@ -27,7 +27,8 @@ impl Resolve for Resolver {
         let reach = self.reach;
         Box::pin(async move {
             let name = name.as_str().to_owned();
-            let found: Vec<SocketAddr> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
+            let found: Vec<SocketAddr> =
+                tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
             let open = filter(&name, &found, reach)?;
             Ok(Box::new(open.into_iter()) as Addrs)
         })
@@ -35,8 +36,11 @@ impl Resolve for Resolver {
 }
 
 fn filter(name: &str, found: &[SocketAddr], reach: Reach) -> Result<Vec<SocketAddr>, Refused> {
-    let open: Vec<SocketAddr> =
-        found.iter().copied().filter(|address| reach.permits(address.ip(), false)).collect();
+    let open: Vec<SocketAddr> = found
+        .iter()
+        .copied()
+        .filter(|address| reach.permits(address.ip(), false))
+        .collect();
     match (open.is_empty(), found.first()) {
         (true, Some(first)) => Err(Refused(denial(name, first.ip()))),
         _ => Ok(open),
@@ -57,19 +61,30 @@ mod tests {
     use super::*;
 
     fn addresses(texts: &[&str]) -> Vec<SocketAddr> {
-        texts.iter().map(|text| SocketAddr::new(text.parse().unwrap(), 0)).collect()
+        texts
+            .iter()
+            .map(|text| SocketAddr::new(text.parse().unwrap(), 0))
+            .collect()
     }
 
     #[test]
     fn a_name_with_mixed_addresses_keeps_only_those_in_reach() {
         let found = addresses(&["10.0.0.1", "1.1.1.1", "::1"]);
-        assert_eq!(filter("x", &found, Reach::Public).unwrap(), addresses(&["1.1.1.1"]));
+        assert_eq!(
+            filter("x", &found, Reach::Public).unwrap(),
+            addresses(&["1.1.1.1"])
+        );
         assert_eq!(filter("x", &found, Reach::Named).unwrap(), found);
     }
 
     #[test]
     fn a_name_with_no_address_in_reach_is_refused_with_the_reason() {
-        let error = filter("rebind.example", &addresses(&["169.254.169.254"]), Reach::Named).unwrap_err();
+        let error = filter(
+            "rebind.example",
+            &addresses(&["169.254.169.254"]),
+            Reach::Named,
+        )
+        .unwrap_err();
         assert!(error.to_string().contains("link-local"), "{error}");
     }
 }
