@@ -8,7 +8,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
-use dsh_session::{Draft, Event, Json, Kind, Session};
+use dsh_session::{Digest, Draft, Event, Json, Kind, Messages, Session};
 use tokio::sync::mpsc;
 
 use crate::error::AgentError;
@@ -112,6 +112,16 @@ impl Log {
     /// Looks at the session. `look` must not append.
     pub fn read<R>(&self, look: impl FnOnce(&Session) -> R) -> R {
         look(&self.lock())
+    }
+
+    /// What the model sees now; folds what is new of the surface.
+    pub fn messages(&self) -> Messages {
+        self.lock().messages()
+    }
+
+    /// The digest of what the model sees now.
+    pub fn digest(&self) -> Digest {
+        self.lock().digest()
     }
 
     /// Waits until all that was appended so far is durable.

@@ -79,8 +79,7 @@ pub fn text_block(text: &str) -> Json {
 }
 
 /// An id as the log has them.
-#[must_use]
-pub fn fresh_id() -> String {
+pub(crate) fn fresh_id() -> String {
     uuid::Uuid::new_v4().to_string()
 }
 

@@ -20,5 +20,5 @@ mod stamp;
 pub use component::ComponentListener;
 pub use chain::{Dispatch, DispatchError};
 pub use events::{EventSpec, Mode, OnFailure, event};
-pub(crate) use stamp::{own_message, plugin_source};
+pub(crate) use stamp::own_message;
 pub use listener::{Entry, EventContext, Listener, ListenerError, Standing, Subscription, Verdict};

@@ -64,7 +64,7 @@ pub(crate) fn own_message(standing: &Standing, message: Value<'_>) -> Result<Jso
 }
 
 /// `{kind: "plugin", plugin, …}` with the other members that a draft gave.
-pub(crate) fn plugin_source(plugin: &str, draft: Option<Value<'_>>) -> Json {
+fn plugin_source(plugin: &str, draft: Option<Value<'_>>) -> Json {
     Json::object(|source| {
         source.str("kind", "plugin").str("plugin", plugin);
         for (key, value) in draft.into_iter().flat_map(Value::entries) {

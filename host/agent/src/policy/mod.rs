@@ -4,5 +4,5 @@
 mod spill;
 mod timeout;
 
-pub use spill::SpillPolicy;
+pub use spill::{MAX_INLINE_BYTES, SpillPolicy};
 pub use timeout::TimeoutPolicy;

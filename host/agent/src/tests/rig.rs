@@ -148,9 +148,8 @@ impl Attempt for ScriptedAttempt {
 
 struct NoCredentials;
 
-#[async_trait]
 impl Credentials for NoCredentials {
-    async fn resolve(&self, _reference: &str) -> Result<Option<Secret>, LlmFailure> {
+    fn resolve(&self, _reference: &str) -> Result<Option<Secret>, LlmFailure> {
         Ok(None)
     }
 }
