@@ -31,19 +31,20 @@ mod messages;
 mod request;
 mod session;
 mod surface;
+mod work;
 
 pub mod estimate;
 pub mod rows;
 pub mod scan;
 pub mod title;
 
-pub use closers::{RepairTexts, closers, closers_with};
+pub use closers::{REPAIR_TEXTS, RepairTexts, closers, closers_with};
 pub use error::{Error, ErrorClass, SurfaceFault};
 pub use event::{Draft, Event, Seq, Stored, SurfaceOp};
 pub use fork::{core_fork, prompt_fork_cut, subagent_fork_cut};
 pub use header::{Header, Origin};
 pub use inbox::{Claimed, Inbox, Splice, Target};
-pub use interpret::{Interpreted, check_known, interpret};
+pub use interpret::{Interpreted, check_known, interpret, interpret_prefix};
 pub use json::{
     ArrayWriter, Entries, Items, JStr, Json, JsonError, Kind as ValueKind, ObjectWriter, Value,
 };
@@ -52,6 +53,7 @@ pub use messages::{Digest, Message, Messages};
 pub use request::{RequestContext, RequestHeader};
 pub use session::Session;
 pub use surface::Surface;
+pub use work::ConsumedWork;
 
 /// What [`Session::append`] fails with.
 pub type AppendError = Error;

@@ -139,7 +139,7 @@ pub(crate) fn decode(raw: &str) -> Cow<'_, str> {
 }
 
 /// The length of a plain text in UTF-16 units: one a character, two beyond the basic plane.
-fn utf16_len_plain(text: &str) -> usize {
+pub(crate) fn utf16_len_plain(text: &str) -> usize {
     text.bytes()
         .map(|b| usize::from(b & 0xC0 != 0x80) + usize::from(b >= 0xF0))
         .sum()
