@@ -5,13 +5,25 @@
 //! order) equal texts, a part of a value is a slice of its text, and reading a member needs no tree. The reader is our
 //! own because strings may hold lone surrogates, which stay escaped, and because nesting has no limit: it never recurses.
 
+mod normal;
+pub(crate) mod number;
+mod scan;
+pub(crate) mod text;
 mod view;
 mod write;
+
+#[cfg(test)]
+#[path = "json/json_tests.rs"]
+mod tests;
 
 pub use view::{Entries, Items, JStr, Kind, Value};
 pub use write::{ArrayWriter, ObjectWriter};
 
+use std::borrow::Cow;
 use std::sync::Arc;
+
+use normal::Numbers;
+use write::Sink;
 
 /// Why a text is not usable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -38,8 +50,7 @@ impl Json {
     /// # Errors
     /// [`JsonError::Syntax`], [`JsonError::NotLossless`].
     pub fn normalise(text: &str) -> Result<Json, JsonError> {
-        let _ = text;
-        todo!()
+        Ok(Json(normal_form(text, Numbers::Refuse)?.into()))
     }
 
     /// The normal form of a stored text: negative zero becomes `0`, an infinite number `null`, as upstream prints them.
@@ -47,8 +58,12 @@ impl Json {
     /// # Errors
     /// [`JsonError::Syntax`].
     pub fn restore(text: &str) -> Result<Json, JsonError> {
-        let _ = text;
-        todo!()
+        Ok(Json(normal_form(text, Numbers::Print)?.into()))
+    }
+
+    /// A text that is known to be in normal form.
+    pub(crate) fn trusted(text: impl Into<Arc<str>>) -> Json {
+        Json(text.into())
     }
 
     /// `null`.
@@ -63,20 +78,39 @@ impl Json {
 
     /// A string value.
     pub fn string(text: &str) -> Json {
-        let _ = text;
-        todo!()
+        let mut out = String::with_capacity(text.len() + 2);
+        out.push('"');
+        text::escape(text, &mut out);
+        out.push('"');
+        Json(out.into())
     }
 
     /// Builds an object, members in the order of the calls.
     pub fn object(build: impl FnOnce(&mut ObjectWriter<'_>)) -> Json {
-        let _ = build;
-        todo!()
+        Json::build(|sink| sink.object(build))
     }
 
     /// Builds an array.
     pub fn array(build: impl FnOnce(&mut ArrayWriter<'_>)) -> Json {
-        let _ = build;
-        todo!()
+        Json::build(|sink| sink.array(build))
+    }
+
+    fn build(build: impl FnOnce(&mut Sink)) -> Json {
+        let mut sink = Sink {
+            out: String::with_capacity(128),
+            loose: false,
+        };
+        build(&mut sink);
+        if sink.loose {
+            return Json::restore(&sink.out).unwrap_or_else(|_| Json::null());
+        }
+        debug_assert_eq!(
+            scan::scan(&sink.out),
+            Ok(scan::Form::Normal),
+            "{}",
+            sink.out
+        );
+        Json(sink.out.into())
     }
 
     /// The text.
@@ -98,6 +132,24 @@ impl Json {
     pub fn get(&self, key: &str) -> Option<Value<'_>> {
         self.value().get(key)
     }
+}
+
+/// The normal form of a text, borrowed when it is in it already.
+fn normal_form(text: &str, numbers: Numbers) -> Result<Cow<'_, str>, JsonError> {
+    Ok(match scan::scan(text)? {
+        scan::Form::Normal => Cow::Borrowed(text),
+        scan::Form::Loose => Cow::Owned(normal::normal(text, numbers)?),
+    })
+}
+
+/// The normal form of a stored text, as [`Json::restore`], without a copy when it is in it already.
+pub(crate) fn restored(text: &str) -> Result<Cow<'_, str>, JsonError> {
+    normal_form(text, Numbers::Print)
+}
+
+/// The normal form of a text with numbers that do not survive left recognisable: `-0`, and `1e400` for infinity.
+pub(crate) fn kept(text: &str) -> Result<Cow<'_, str>, JsonError> {
+    normal_form(text, Numbers::Keep)
 }
 
 impl std::fmt::Debug for Json {

@@ -30,6 +30,17 @@ macro_rules! kinds {
                 }
             }
 
+            /// The position in [`Kind::KNOWN`].
+            pub(crate) fn index(&self) -> Option<usize> {
+                enum Tag {
+                    $($name,)*
+                }
+                match self {
+                    $(Kind::$name => Some(Tag::$name as usize),)*
+                    Kind::Foreign(_) => None,
+                }
+            }
+
             fn known(name: &str) -> Option<Kind> {
                 match name {
                     $($text => Some(Kind::$name),)*
@@ -131,6 +142,7 @@ mod tests {
     fn names_go_both_ways() {
         assert_eq!(Kind::KNOWN.len(), 48);
         for kind in Kind::KNOWN {
+            assert_eq!(&Kind::KNOWN[kind.index().unwrap()], kind);
             assert_eq!(&Kind::from_name(kind.as_str()), kind);
         }
         assert_eq!(Kind::from_name("acme/note").as_str(), "acme/note");

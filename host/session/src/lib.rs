@@ -27,6 +27,7 @@ mod json;
 mod kind;
 mod legacy;
 mod message;
+mod messages;
 mod request;
 mod session;
 mod surface;
@@ -36,21 +37,21 @@ pub mod rows;
 pub mod scan;
 pub mod title;
 
-pub use closers::{RepairTexts, closers, closers_with};
+pub use closers::{REPAIR_TEXTS, RepairTexts, closers, closers_with};
 pub use error::{Error, ErrorClass, SurfaceFault};
 pub use event::{Draft, Event, Seq, Stored, SurfaceOp};
 pub use fork::{core_fork, prompt_fork_cut, subagent_fork_cut};
 pub use header::{Header, Origin};
 pub use inbox::{Claimed, Inbox, Splice, Target};
-pub use interpret::{Interpreted, check_known, interpret};
+pub use interpret::{Interpreted, check_known, interpret, interpret_prefix};
 pub use json::{
     ArrayWriter, Entries, Items, JStr, Json, JsonError, Kind as ValueKind, ObjectWriter, Value,
 };
 pub use kind::Kind;
-pub use message::check_message;
+pub use messages::{Digest, Message, Messages};
 pub use request::{RequestContext, RequestHeader};
 pub use session::Session;
-pub use surface::{Message, Messages, Surface};
+pub use surface::Surface;
 
 /// What [`Session::append`] fails with.
 pub type AppendError = Error;

@@ -1,8 +1,9 @@
-//! Views of a text in normal form: no tree, no copy. Reading a member walks the text up to it.
+//! Views of a text in normal form: no tree, no copy. Reading a member walks the text up to it, so read each member once
+//! and keep the view.
 
 use std::borrow::Cow;
 
-use super::Json;
+use super::{Json, normal, number, text};
 
 /// The kinds of JSON values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -16,7 +17,8 @@ pub enum Kind {
     Object,
 }
 
-/// One value inside a text in normal form.
+/// One value inside a text in normal form. Equality is equality of texts: the order of members counts, see
+/// [`Value::same`].
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Value<'a> {
     text: &'a str,
@@ -33,19 +35,32 @@ impl<'a> Value<'a> {
         self.text
     }
 
+    /// Where this value stands in the text of `outer`, which it was read from.
+    pub(crate) fn range_in(self, outer: Value<'a>) -> std::ops::Range<usize> {
+        let start = (self.text.as_ptr() as usize).saturating_sub(outer.text.as_ptr() as usize);
+        start..start + self.text.len()
+    }
+
     /// A copy that stands alone.
     pub fn to_json(self) -> Json {
-        todo!()
+        Json(self.text.into())
     }
 
     /// What kind of value it is.
     pub fn kind(self) -> Kind {
-        todo!()
+        match self.text.as_bytes().first() {
+            Some(b'{') => Kind::Object,
+            Some(b'[') => Kind::Array,
+            Some(b'"') => Kind::String,
+            Some(b't' | b'f') => Kind::Bool,
+            Some(b'n') | None => Kind::Null,
+            Some(_) => Kind::Number,
+        }
     }
 
     /// Whether it is `null`.
     pub fn is_null(self) -> bool {
-        self.text == "null"
+        self.kind() == Kind::Null
     }
 
     /// Whether it is an object.
@@ -58,29 +73,44 @@ impl<'a> Value<'a> {
         self.kind() == Kind::Array
     }
 
+    /// Whether it is a number.
+    pub fn is_number(self) -> bool {
+        self.kind() == Kind::Number
+    }
+
     /// The boolean.
     pub fn bool(self) -> Option<bool> {
-        todo!()
+        match self.text {
+            "true" => Some(true),
+            "false" => Some(false),
+            _ => None,
+        }
     }
 
     /// The number.
     pub fn f64(self) -> Option<f64> {
-        todo!()
+        self.is_number().then(|| number::parse(self.text))
     }
 
     /// The number, when it is an integer from -(2^53-1) to 2^53-1.
     pub fn safe_int(self) -> Option<i64> {
-        todo!()
+        // In normal form an integer of that size is plain decimal.
+        let number: i64 = self.text.parse().ok()?;
+        (number.unsigned_abs() <= crate::MAX_SAFE_INTEGER).then_some(number)
     }
 
     /// The number, when it is an integer from 0 to 2^53-1.
     pub fn u64(self) -> Option<u64> {
-        todo!()
+        self.safe_int()
+            .and_then(|number| u64::try_from(number).ok())
     }
 
     /// The string.
     pub fn string(self) -> Option<JStr<'a>> {
-        todo!()
+        let raw = self.text.strip_prefix('"')?;
+        Some(JStr {
+            raw: &raw[..raw.len() - 1],
+        })
     }
 
     /// The string, decoded; lone surrogates become U+FFFD.
@@ -88,10 +118,16 @@ impl<'a> Value<'a> {
         self.string().map(JStr::decode)
     }
 
+    /// Whether it is the string `text`.
+    pub fn is(self, text: &str) -> bool {
+        self.string().is_some_and(|string| string.is(text))
+    }
+
     /// The member `key` of an object.
     pub fn get(self, key: &str) -> Option<Value<'a>> {
-        let _ = key;
-        todo!()
+        self.entries()
+            .find(|(name, _)| name.is(key))
+            .map(|(_, value)| value)
     }
 
     /// Walks members: `value.path(&["message", "source", "kind"])`.
@@ -101,12 +137,25 @@ impl<'a> Value<'a> {
 
     /// The members of an object in order; none for other kinds.
     pub fn entries(self) -> Entries<'a> {
-        todo!()
+        Entries {
+            rest: if self.is_object() { self.inner() } else { "" },
+        }
     }
 
     /// The items of an array in order; none for other kinds.
     pub fn items(self) -> Items<'a> {
-        todo!()
+        Items {
+            rest: if self.is_array() { self.inner() } else { "" },
+        }
+    }
+
+    fn inner(self) -> &'a str {
+        &self.text[1..self.text.len() - 1]
+    }
+
+    /// Deep equality, whatever the order of members.
+    pub fn same(self, other: Value<'_>) -> bool {
+        self.text == other.text || normal::sorted(self.text) == normal::sorted(other.text)
     }
 }
 
@@ -135,23 +184,32 @@ impl<'a> JStr<'a> {
 
     /// The text; lone surrogates become U+FFFD. Borrowed when nothing is escaped.
     pub fn decode(self) -> Cow<'a, str> {
-        todo!()
+        text::decode(self.raw)
     }
 
     /// The length in UTF-16 units, lone surrogates counted.
     pub fn utf16_len(self) -> usize {
-        todo!()
+        text::utf16_len(self.raw)
     }
 
     /// The UTF-16 units.
     pub fn utf16(self) -> Vec<u16> {
-        todo!()
+        text::utf16(self.raw)
     }
 
     /// Whether the text is exactly `text`.
     pub fn is(self, text: &str) -> bool {
-        let _ = text;
-        todo!()
+        if self.raw == text {
+            return text::is_plain(text);
+        }
+        // A longer raw text may be an escaped one; nothing is escaped without a backslash.
+        self.raw.len() > text.len() && self.raw.contains('\\') && self.decode_is(text)
+    }
+
+    fn decode_is(self, text: &str) -> bool {
+        let mut escaped = String::with_capacity(self.raw.len());
+        text::escape(text, &mut escaped);
+        escaped == self.raw
     }
 }
 
@@ -159,6 +217,49 @@ impl std::fmt::Debug for JStr<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "\"{}\"", self.raw)
     }
+}
+
+/// The index after the value that starts at `at`, in a text in normal form.
+fn value_end(bytes: &[u8], mut at: usize) -> usize {
+    let mut depth = 0usize;
+    loop {
+        match bytes.get(at) {
+            None => return bytes.len(),
+            Some(b'"') => at = text::end(bytes, at),
+            Some(b'{' | b'[') => {
+                depth += 1;
+                at += 1;
+                continue;
+            }
+            Some(b'}' | b']') => {
+                depth = depth.saturating_sub(1);
+                at += 1;
+            }
+            Some(b',' | b':') => {
+                at += 1;
+                continue;
+            }
+            Some(_) => {
+                while bytes
+                    .get(at)
+                    .is_some_and(|b| !matches!(b, b',' | b']' | b'}'))
+                {
+                    at += 1;
+                }
+            }
+        }
+        if depth == 0 {
+            return at;
+        }
+    }
+}
+
+/// Cuts the first value off a list of them.
+fn take_value<'a>(rest: &mut &'a str) -> Value<'a> {
+    let end = value_end(rest.as_bytes(), 0);
+    let (text, tail) = rest.split_at(end);
+    *rest = tail.strip_prefix(',').unwrap_or(tail);
+    Value { text }
 }
 
 /// The members of an object.
@@ -171,8 +272,15 @@ impl<'a> Iterator for Entries<'a> {
     type Item = (JStr<'a>, Value<'a>);
 
     fn next(&mut self) -> Option<Self::Item> {
-        let _ = self.rest;
-        todo!()
+        if self.rest.is_empty() {
+            return None;
+        }
+        let end = text::end(self.rest.as_bytes(), 0);
+        let key = JStr {
+            raw: &self.rest[1..end - 1],
+        };
+        self.rest = &self.rest[end + 1..];
+        Some((key, take_value(&mut self.rest)))
     }
 }
 
@@ -186,7 +294,9 @@ impl<'a> Iterator for Items<'a> {
     type Item = Value<'a>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let _ = self.rest;
-        todo!()
+        if self.rest.is_empty() {
+            return None;
+        }
+        Some(take_value(&mut self.rest))
     }
 }
