@@ -43,7 +43,7 @@ use bindings::exports::dsh::plugin::tool::{Call, Guest, Outcome};
 const SLICE: u32 = 1024 * 1024;
 
 /// The largest file that is changed, or read for a diff.
-const WHOLE: f64 = 10.0 * 1024.0 * 1024.0;
+const WHOLE: u32 = 10 * 1024 * 1024;
 
 /// Bytes of hunks that a result carries beside its text.
 const DIFFS: usize = 256 * 1024;
@@ -148,7 +148,7 @@ impl Before {
             path,
             |offset| workspace::read_for(path, guard, offset, SLICE),
             |slice| {
-                if slice.metadata.size > WHOLE {
+                if slice.metadata.size > f64::from(WHOLE) {
                     before.content = None;
                 }
                 let Some(content) = &mut before.content else {
