@@ -22,11 +22,17 @@
 #![forbid(unsafe_code)]
 
 mod error;
+mod files;
 mod fence;
+mod glob;
+mod grep;
 mod mode;
 mod observe;
 mod port;
+mod resolve;
+mod search;
 mod session;
+mod write;
 
 pub use error::Error;
 pub use fence::{Fence, Refusal, is_secret};
