@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::fence::Refusal;
-use crate::port::PluginError;
+use dsh_plugin::api::PluginError;
 
 /// A refused or failed file access, search or command.
 #[derive(Debug, thiserror::Error)]

@@ -12,8 +12,8 @@ use crate::error::Error;
 use crate::fence::Fence;
 use crate::mode::Mode;
 use crate::observe::WritePolicy;
-use crate::port::{DirEntry, FileKind, Metadata, Slice};
 use crate::resolve::{absolute, pin};
+use dsh_plugin::port::{DirEntry, FileKind, Metadata, Slice};
 
 /// Bytes of one slice, however many were asked for.
 const MAX_SLICE: usize = 16 << 20;
@@ -56,7 +56,8 @@ impl Files {
         // stale rather than the content wrong.
         let stat = rustix::fs::fstat(&file).map_err(|errno| Error::io(&pinned.path, errno))?;
         let metadata = metadata(&stat);
-        let content = slice(&file, offset, limit as usize).map_err(|error| Error::io(&pinned.path, error))?;
+        let content =
+            slice(&file, offset, limit as usize).map_err(|error| Error::io(&pinned.path, error))?;
         self.policy.observed(&pinned.path, Some(&metadata.version));
         Ok(Slice { content, metadata })
     }
@@ -77,7 +78,10 @@ impl Files {
         for entry in std::fs::read_dir(pinned.alias()).map_err(failed)? {
             if entries.len() == MAX_ENTRIES {
                 let what = format!("a directory of more than {MAX_ENTRIES} entries");
-                return Err(Error::TooLarge { path: pinned.path, what });
+                return Err(Error::TooLarge {
+                    path: pinned.path,
+                    what,
+                });
             }
             let entry = entry.map_err(failed)?;
             let kind = entry.file_type().map_err(failed)?;
@@ -90,7 +94,10 @@ impl Files {
             } else {
                 FileKind::Other
             };
-            entries.push(DirEntry { name: entry.file_name().to_string_lossy().into_owned(), kind });
+            entries.push(DirEntry {
+                name: entry.file_name().to_string_lossy().into_owned(),
+                kind,
+            });
         }
         entries.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         Ok(entries)
@@ -103,7 +110,9 @@ fn slice(file: &File, offset: u64, limit: usize) -> std::io::Result<Vec<u8>> {
     let mut chunk = vec![0; limit.min(64 << 10)];
     while content.len() < limit {
         let want = chunk.len().min(limit - content.len());
-        let Some(at) = offset.checked_add(content.len() as u64) else { break };
+        let Some(at) = offset.checked_add(content.len() as u64) else {
+            break;
+        };
         match file.read_at(&mut chunk[..want], at) {
             Ok(0) => break,
             Ok(got) => content.extend_from_slice(&chunk[..got]),
@@ -123,7 +132,11 @@ pub(crate) fn metadata(stat: &Stat) -> Metadata {
         FileType::Symlink => FileKind::Symlink,
         _ => FileKind::Other,
     };
-    Metadata { kind, size: u64::try_from(stat.st_size).unwrap_or(0), version: version(stat) }
+    Metadata {
+        kind,
+        size: u64::try_from(stat.st_size).unwrap_or(0),
+        version: version(stat),
+    }
 }
 
 /// Device, inode, size and time of the last change of content. Not the time of

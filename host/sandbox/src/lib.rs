@@ -9,7 +9,7 @@
 //! What it promises:
 //! - Nothing is written below `$DSH_HOME`, and its secrets are not read, by any
 //!   file access, nor by a command that is confined (`fence`; for what Landlock
-//!   alone leaves readable see `landlock`).
+//!   alone leaves readable see `helper`).
 //! - A file is replaced whole or not at all, and only if it still is what its
 //!   writer took it for (`write`).
 //! - A command that cannot be confined as its mode says is not run.
@@ -21,24 +21,32 @@
 
 #![forbid(unsafe_code)]
 
+mod bwrap;
+mod capture;
+mod environment;
 mod error;
-mod files;
 mod fence;
+mod files;
 mod glob;
 mod grep;
+mod helper;
+mod job;
 mod mode;
 mod observe;
-mod port;
 mod resolve;
+mod runner;
 mod search;
 mod session;
+mod spill;
+mod tree;
 mod write;
 
 pub use error::Error;
 pub use fence::{Fence, Refusal, is_secret};
+pub use helper::{HELPER_ARGUMENT, landlock_exec_main};
 pub use mode::{Mode, UnknownMode};
 pub use observe::{Expect, Observations, Unguarded, WritePolicy};
 pub use session::{
-    Enforcement, Escalation, HELPER_ARGUMENT, OutputSink, RunnerKind, Sandbox, SandboxConfig,
-    SessionConfig, SessionSandbox, Stream, landlock_exec_main,
+    Enforcement, Escalation, OutputSink, RunnerKind, Sandbox, SandboxConfig, SessionConfig,
+    SessionSandbox, Stream,
 };
