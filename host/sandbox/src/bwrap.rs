@@ -5,12 +5,13 @@
 //! mount when `dsh` runs as root; and `$DSH_HOME` as a read-only shell in which
 //! only what is no secret is shown again. The shell is empty rather than
 //! masked, so that a secret that is written while the command runs does not
-//! appear in it.
+//! appear in it. Of the sessions, which each have a lock, only the command's
+//! own is shown.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use crate::fence::{Fence, is_secret};
+use crate::fence::{Fence, canonical, is_secret};
 use crate::mode::Mode;
 
 /// Capabilities that root keeps: what it takes to work on other users' files.
@@ -22,6 +23,9 @@ const KEPT: [&str; 6] = [
     "CAP_SETGID",
     "CAP_SETUID",
 ];
+
+/// Where sessions are, in `$DSH_HOME`.
+const SESSIONS: &str = "sessions";
 
 /// What a command sees of `$DSH_HOME`.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -38,22 +42,21 @@ impl HomeView {
     pub(crate) fn of(home: &Path, session: Option<&Path>) -> Option<Self> {
         let mut view = HomeView::default();
         for path in entries(home)? {
-            if path
-                .strip_prefix(home)
-                .is_ok_and(|inside| !is_secret(inside))
-            {
+            let inside = path.strip_prefix(home).unwrap_or(&path);
+            if !is_secret(inside) && inside != Path::new(SESSIONS) {
                 view.shown.push(path);
             }
         }
+        let own = session.and_then(Path::parent).map(canonical);
+        let own = own.filter(|dir| dir.starts_with(home.join(SESSIONS)));
+        view.shown.extend(own.clone());
         let profiles = entries(&home.join("profiles")).unwrap_or_default();
-        let beside = session.and_then(Path::parent).map(Path::to_path_buf);
-        for dir in profiles.into_iter().chain(beside) {
-            // Through links, since a mount on a link is refused.
-            let dir = crate::fence::canonical(&dir);
-            let files = entries(&dir).unwrap_or_default().into_iter();
-            view.masked.extend(
-                files.filter(|path| path.is_file() && path.strip_prefix(home).is_ok_and(is_secret)),
-            );
+        for dir in profiles.into_iter().chain(own) {
+            // Not through a link: nothing can be mounted on what one leads to.
+            let files = entries(&canonical(&dir)).unwrap_or_default().into_iter();
+            let secret = |path: &PathBuf| path.strip_prefix(home).is_ok_and(is_secret);
+            view.masked
+                .extend(files.filter(|path| path.is_file() && secret(path)));
         }
         view.shown.sort();
         view.masked.sort();
@@ -263,7 +266,7 @@ mod tests {
             "profiles/p/dsh.lock",
             "profiles/p/profile.yml",
             "sessions/w/s/session.jsonl",
-            "sessions/w/s/x.lock",
+            "sessions/w/s/lock",
         ] {
             std::fs::create_dir_all(home.join(file).parent().unwrap()).unwrap();
             std::fs::write(home.join(file), "").unwrap();
@@ -271,11 +274,11 @@ mod tests {
         let view = HomeView::of(&home, Some(&home.join("sessions/w/s/session.jsonl"))).unwrap();
         assert_eq!(
             view.shown,
-            ["profiles", "sessions", "settings.yaml"].map(|name| home.join(name))
+            ["profiles", "sessions/w/s", "settings.yaml"].map(|name| home.join(name))
         );
         assert_eq!(
             view.masked,
-            ["profiles/p/dsh.lock", "sessions/w/s/x.lock"].map(|name| home.join(name))
+            ["profiles/p/dsh.lock", "sessions/w/s/lock"].map(|name| home.join(name))
         );
         assert_eq!(HomeView::of(&home.join("none"), None), None);
     }

@@ -39,15 +39,28 @@ impl Files {
 
     pub(crate) fn read(&self, path: &str, offset: u64, limit: u32) -> Result<Slice, Error> {
         let asked = self.absolute(path)?;
-        let pinned = match pin(&self.fence, &asked) {
-            Ok(pinned) => pinned,
+        match self.slice(&asked, offset, limit) {
+            Ok((path, slice)) => {
+                self.policy.observed(&path, Some(&slice.metadata.version));
+                Ok(slice)
+            }
             Err(error) => {
                 if matches!(error, Error::NotFound(_)) {
                     self.observe_absence(&asked);
                 }
-                return Err(error);
+                Err(error)
             }
-        };
+        }
+    }
+
+    /// Reads without anybody's having read it; with the file's canonical path.
+    pub(crate) fn slice(
+        &self,
+        asked: &Path,
+        offset: u64,
+        limit: u32,
+    ) -> Result<(PathBuf, Slice), Error> {
+        let pinned = pin(&self.fence, asked)?;
         if pinned.file_type() != FileType::RegularFile {
             return Err(Error::NotRegularFile(pinned.path));
         }
@@ -55,11 +68,15 @@ impl Files {
         // From before the bytes: a change while they are read makes the version
         // stale rather than the content wrong.
         let stat = rustix::fs::fstat(&file).map_err(|errno| Error::io(&pinned.path, errno))?;
-        let metadata = metadata(&stat);
         let content =
             slice(&file, offset, limit as usize).map_err(|error| Error::io(&pinned.path, error))?;
-        self.policy.observed(&pinned.path, Some(&metadata.version));
-        Ok(Slice { content, metadata })
+        Ok((
+            pinned.path,
+            Slice {
+                content,
+                metadata: metadata(&stat),
+            },
+        ))
     }
 
     fn observe_absence(&self, path: &Path) {

@@ -117,7 +117,7 @@ pub(crate) fn run(job: Job<'_>, control: &OwnedFd) -> Result<Ended, Error> {
         ),
         stdin: Input::new(child.stdin.take(), job.stdin),
     };
-    let status = run.to_end(&mut child, control);
+    let status = run.follow(&mut child, control);
     Ok(run.ended(status))
 }
 
@@ -194,7 +194,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn to_end(&mut self, child: &mut Child, control: &OwnedFd) -> Option<ExitStatus> {
+    fn follow(&mut self, child: &mut Child, control: &OwnedFd) -> Option<ExitStatus> {
         let mut status = None;
         loop {
             let streams_open = self.stdout.0.is_some() || self.stderr.0.is_some();

@@ -337,6 +337,18 @@ impl Workspace for SessionSandbox {
             .await
     }
 
+    async fn read_for(
+        &self,
+        path: &str,
+        guard: Guard,
+        offset: u64,
+        limit: u32,
+    ) -> Result<Slice, PluginError> {
+        let path = path.to_owned();
+        self.blocking(move |files| files.read_for(&path, &guard, offset, limit))
+            .await
+    }
+
     async fn list_dir(&self, path: &str) -> Result<Vec<DirEntry>, PluginError> {
         let path = path.to_owned();
         self.blocking(move |files| files.list_dir(&path)).await

@@ -24,7 +24,7 @@ use crate::error::Error;
 use crate::files::{Files, metadata, version};
 use crate::observe::Expect;
 use crate::resolve::{Place, place};
-use dsh_plugin::port::{Guard, Metadata};
+use dsh_plugin::port::{Guard, Metadata, Slice};
 
 /// Bytes of one write.
 const MAX_WRITE: usize = 64 << 20;
@@ -57,25 +57,13 @@ impl Files {
             });
         }
         let _turn = turn(&place.path);
-        let expect = match guard {
-            Guard::Overwrite => self.policy.overwrite(&place.path),
-            Guard::Edit => self.policy.edit(&place.path),
-            Guard::Absent => Expect::Absent,
-            Guard::Version(version) => Expect::Version(version.clone()),
-        };
+        let expect = self.expect(&place, guard);
         // Before anything is made: a write that is refused leaves no directory.
-        let before = match place.dir() {
-            Ok(dir) => place.stat(dir)?,
-            Err(_) => None,
-        };
-        if before.is_none() && *guard == Guard::Edit {
-            return Err(Error::NotFound(place.path));
-        }
-        meets(&place, before.as_ref(), &expect)?;
+        self.check_guard(&place, guard, &expect)?;
 
         let dir = place.make_dir()?;
         let dir = dir.as_fd();
-        let temporary = Temporary::make(&place, dir, before.as_ref(), content)?;
+        let temporary = Temporary::make(&place, dir, place.stat(dir)?.as_ref(), content)?;
         self.check_write(&place.path_now(dir)?)?;
         let now = place.stat(dir)?;
         meets(&place, now.as_ref(), &expect)?;
@@ -124,6 +112,42 @@ impl Files {
             self.policy.observed(&to.path, Some(&version(&stat)));
         }
         Ok(())
+    }
+
+    /// What a change under this guard would start from, with what the change
+    /// itself would be refused for. The session has not read it by that.
+    pub(crate) fn read_for(
+        &self,
+        path: &str,
+        guard: &Guard,
+        offset: u64,
+        limit: u32,
+    ) -> Result<Slice, Error> {
+        let asked = self.absolute(path)?;
+        let place = place(&asked, true)?;
+        self.check_write(&place.path)?;
+        self.check_guard(&place, guard, &self.expect(&place, guard))?;
+        self.slice(&asked, offset, limit).map(|(_, slice)| slice)
+    }
+
+    fn expect(&self, place: &Place, guard: &Guard) -> Expect {
+        match guard {
+            Guard::Overwrite => self.policy.overwrite(&place.path),
+            Guard::Edit => self.policy.edit(&place.path),
+            Guard::Absent => Expect::Absent,
+            Guard::Version(version) => Expect::Version(version.clone()),
+        }
+    }
+
+    fn check_guard(&self, place: &Place, guard: &Guard, expect: &Expect) -> Result<(), Error> {
+        let there = match place.dir() {
+            Ok(dir) => place.stat(dir)?,
+            Err(_) => None,
+        };
+        if there.is_none() && *guard == Guard::Edit {
+            return Err(Error::NotFound(place.path.clone()));
+        }
+        meets(place, there.as_ref(), expect)
     }
 
     fn check_write(&self, path: &Path) -> Result<(), Error> {

@@ -194,6 +194,45 @@ fn what_was_not_read_is_not_changed() {
 }
 
 #[test]
+fn reading_for_a_change_is_refused_as_the_change_is_and_counts_as_no_reading() {
+    let world = World::with(Mode::WorkspaceWrite, Arc::new(Observations::default()));
+    let look = |path: &str, guard| world.files.read_for(path, &guard, 0, 99);
+    let refused = [
+        ("a.txt", Guard::Edit, "FS_NOT_OBSERVED"),
+        ("a.txt", Guard::Overwrite, "FS_NOT_OBSERVED"),
+        ("a.txt", Guard::Absent, "FS_STALE_VERSION"),
+        ("none", Guard::Edit, "FS_NOT_FOUND"),
+        ("none", Guard::Overwrite, "FS_NOT_FOUND"),
+        ("../out/secret", Guard::Edit, "FS_SANDBOX_DENIED"),
+        (".", Guard::Edit, "FS_NOT_REGULAR_FILE"),
+    ];
+    for (path, guard, expected) in refused {
+        assert_eq!(
+            code(look(path, guard.clone())),
+            expected,
+            "{path} {guard:?}"
+        );
+        assert_eq!(
+            code(look(path, guard)),
+            expected,
+            "{path}: the first look counted"
+        );
+    }
+    world.files.read("a.txt", 0, 1).unwrap();
+    let slice = look("a.txt", Guard::Edit).unwrap();
+    assert_eq!(slice.content, b"alpha\nbeta\n");
+    std::fs::write(world.base.join("work/a.txt"), "somebody else").unwrap();
+    assert_eq!(code(look("a.txt", Guard::Edit)), "FS_STALE_VERSION");
+    let read_only = World::with(Mode::ReadOnly, Arc::new(Observations::default()));
+    let denied = read_only
+        .files
+        .read_for("none", &Guard::Edit, 0, 9)
+        .unwrap_err();
+    assert_eq!(denied.code(), "FS_SANDBOX_DENIED");
+    assert!(denied.to_string().contains("read-only mode"));
+}
+
+#[test]
 fn of_many_writers_with_one_version_one_wins() {
     let world = World::new(Mode::WorkspaceWrite);
     for guard in [

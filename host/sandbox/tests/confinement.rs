@@ -90,7 +90,10 @@ async fn home_is_not_written_and_under_bwrap_its_secrets_are_not_read() {
         let log = world.base.join("home/sessions/w/s/session.jsonl");
         std::fs::create_dir_all(log.parent().unwrap()).unwrap();
         std::fs::write(&log, "log").unwrap();
-        std::fs::write(log.with_file_name("session.lock"), "sesame").unwrap();
+        std::fs::write(log.with_file_name("lock"), "sesame").unwrap();
+        let other = world.base.join("home/sessions/w/other");
+        std::fs::create_dir_all(&other).unwrap();
+        std::fs::write(other.join("lock"), "sesame").unwrap();
         world.env = vec![(
             "DSH_SESSION_JSONL".to_owned(),
             log.to_str().unwrap().to_owned(),
