@@ -1,1 +1,69 @@
-fn main() {}
+//! `cargo xtask …`: what a checkout can do beyond plain cargo.
+//!
+//! A component has to exist before the host that embeds it is compiled, and on
+//! some machines the standard library for Wasm has to be built before that.
+//! The commands here put those steps in order, so that a fresh checkout needs
+//! one of them and nothing by hand.
+
+mod bench;
+mod cache;
+mod components;
+mod demo;
+mod guests;
+mod process;
+mod tests;
+mod toolchain;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+
+const HELP: &str = "\
+cargo xtask COMMAND
+
+  plugins          build the official components into target/components
+  guests           build the test guests (Rust, C, JavaScript, Python) into target/guests
+  demo             build everything and play a headless task with the offline model
+  test [ARGS]      build everything and run all tests; ARGS go to cargo test
+  bench [NAME]     build release binaries and measure; prints the rows of BENCHMARKS.md
+  toolchain        say how Rust is compiled for Wasm here, and stop
+";
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args().skip(1);
+    let command = arguments.next();
+    let rest: Vec<String> = arguments.collect();
+    let done = match command.as_deref() {
+        Some("plugins") => components::build().map(drop),
+        Some("guests") => components::build().and_then(|_| guests::build()),
+        Some("demo") => demo::play(),
+        Some("test") => tests::run(&rest),
+        Some("bench") => bench::run(&rest),
+        Some("toolchain") => toolchain::find().map(|found| println!("{}", found.describe())),
+        Some("help" | "-h" | "--help") | None => {
+            print!("{HELP}");
+            Ok(())
+        }
+        Some(other) => unknown(other),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn unknown(command: &str) -> Result<()> {
+    bail!("there is no command `{command}`; `cargo xtask help` lists them")
+}
+
+/// The root of the checkout.
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("xtask lies in the checkout")
+        .to_owned()
+}

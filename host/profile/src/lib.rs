@@ -1,1 +1,49 @@
-//! dsh-profile
+//! What a profile is made of, and how its layers become rows.
+//!
+//! A profile is a list of *rows*. A row mounts one thing: a component, or a
+//! part of the host under a name that a person can configure and switch off.
+//! Rows come from *layers*: the bundles that ship inside this crate
+//! (`profiles/*.yml`), then the person's patch files. One function applies all
+//! layers in one pass ([`Profile::compose`] gives the [`Tree`]); the dump prints
+//! that tree ([`Tree::dump`]), and [`Tree::rows`] evaluates it into what the
+//! host mounts ([`Composition`]).
+//!
+//! Beside the rows stand the things that feed them: `$DSH_HOME` and its
+//! profile directories ([`Home`], [`Profile`]), the layered environment
+//! ([`Environment`]), the settings document ([`Settings`]), the credentials
+//! ([`CredentialStore`]), and the launcher's argument grammar ([`launch`]).
+//!
+//! Promises: nothing here prints, mounts, or speaks to the network; nothing that
+//! exists in `$DSH_HOME` is overwritten; a row that cannot be used is left out
+//! and named in [`Composition::problems`], while a file that cannot be read as
+//! what it claims to be is an [`Error`] with its place; no `Debug` output holds
+//! a secret.
+
+#![forbid(unsafe_code)]
+
+mod bundle;
+mod credentials;
+mod entry;
+mod environment;
+mod error;
+mod evaluate;
+mod expression;
+mod file;
+mod home;
+pub mod launch;
+mod layer;
+mod route;
+mod row;
+mod script;
+mod settings;
+mod tree;
+mod yaml;
+
+pub use credentials::{CredentialStore, Secret};
+pub use environment::{Environment, Source};
+pub use error::Error;
+pub use evaluate::Inputs;
+pub use home::{Home, Profile};
+pub use row::{Composition, Implementation, Problem, Row};
+pub use settings::Settings;
+pub use tree::{Scope, Tree, Warning};

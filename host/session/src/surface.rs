@@ -16,7 +16,7 @@ pub struct Surface {
 }
 
 /// What a checked event will do.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) enum Plan {
     Nothing,
     Push,
@@ -207,3 +207,7 @@ fn without_content(data: Value<'_>) -> Option<crate::Json> {
     ))
     .ok()
 }
+
+#[cfg(test)]
+#[path = "surface_tests.rs"]
+mod tests;

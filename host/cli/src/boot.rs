@@ -1,0 +1,164 @@
+//! From a profile's name to its rows, and from rows to mounted components.
+//!
+//! Booting is fail-soft: a row that cannot be used costs a line on stderr and
+//! that row, unless `--strict` says otherwise.
+
+use std::path::{Path, PathBuf};
+
+use dsh_plugin::{Component, Engine, EngineConfig, Grants, Limits, Mounted};
+use dsh_profile::launch::Boot;
+use dsh_profile::{
+    Composition, Environment, Home, Implementation, Inputs, Profile, Row, Scope, Settings,
+};
+use futures_util::future::join_all;
+
+use crate::exit::Failure;
+use crate::{embedded, report};
+
+/// What every command that composes a profile knows.
+pub(crate) struct Place {
+    pub(crate) home: Home,
+    pub(crate) cwd: PathBuf,
+}
+
+impl Place {
+    pub(crate) fn find() -> Result<Self, Failure> {
+        let cwd = std::env::current_dir()
+            .map_err(|error| Failure::of(format_args!("cannot tell the working directory: {error}")))?;
+        let home = Home::resolve(
+            std::env::var_os("DSH_HOME").as_deref(),
+            std::env::var_os("HOME").as_deref(),
+            &cwd,
+        )
+        .map_err(Failure::of)?;
+        Ok(Self { home, cwd })
+    }
+}
+
+/// Everything that a boot reads, composed and evaluated.
+pub(crate) struct Composed {
+    pub(crate) place: Place,
+    pub(crate) env: Environment,
+    pub(crate) rows: Composition,
+    pub(crate) strict: bool,
+}
+
+/// Composes a profile for booting; what is left out is reported.
+pub(crate) fn compose(boot: &Boot) -> Result<Composed, Failure> {
+    let place = Place::find()?;
+    let env = Environment::process(std::env::vars_os())
+        .with_files(&place.cwd, place.home.path())
+        .map_err(Failure::of)?;
+    for warning in env.warnings() {
+        report::line(warning);
+    }
+    let settings = Settings::load(&place.home).map_err(Failure::of)?;
+    let profile = Profile::open(&place.home, &boot.profile).map_err(Failure::of)?;
+    let scope = if boot.safe { Scope::Bundles } else { Scope::All(&boot.patches) };
+    let tree = profile.compose(scope).map_err(Failure::of)?;
+    for warning in tree.warnings() {
+        left_out(boot.strict, warning)?;
+    }
+    let inputs = Inputs { env: &env, home: &place.home, settings: &settings, cwd: &place.cwd };
+    let rows = tree.rows(&inputs).map_err(Failure::of)?;
+    for problem in &rows.problems {
+        left_out(boot.strict, &problem.message)?;
+    }
+    Ok(Composed { place, env, rows, strict: boot.strict })
+}
+
+/// Reports it, or fails with it.
+fn left_out(strict: bool, what: impl std::fmt::Display) -> Result<(), Failure> {
+    if strict {
+        return Err(Failure::of(format_args!("{what} (--strict)")));
+    }
+    report::line(what);
+    Ok(())
+}
+
+/// Prints the composed tree.
+pub(crate) fn dump(
+    profile: &str,
+    patches: &[PathBuf],
+    safe: bool,
+    strict: bool,
+) -> Result<u8, Failure> {
+    let place = Place::find()?;
+    let scope = if safe { Scope::Bundles } else { Scope::All(patches) };
+    print(&place, profile, scope, strict)
+}
+
+/// Prints the bundles alone.
+pub(crate) fn dump_default(profile: &str) -> Result<u8, Failure> {
+    print(&Place::find()?, profile, Scope::Bundles, false)
+}
+
+fn print(place: &Place, profile: &str, scope: Scope<'_>, strict: bool) -> Result<u8, Failure> {
+    let tree = Profile::open(&place.home, profile)
+        .and_then(|profile| profile.compose(scope))
+        .map_err(Failure::of)?;
+    for warning in tree.warnings() {
+        left_out(strict, warning)?;
+    }
+    report::product(&tree.dump())
+}
+
+/// A mounted row with what the profile said of it.
+pub(crate) struct Mount {
+    pub(crate) row: Row,
+    pub(crate) mounted: Mounted,
+}
+
+/// Mounts every component row, side by side, in row order.
+pub(crate) async fn mount(composed: &Composed) -> Result<Vec<Mount>, Failure> {
+    let engine = Engine::new(EngineConfig {
+        cache_dir: Some(composed.place.home.path().join("cache")),
+        host_version: env!("CARGO_PKG_VERSION").to_owned(),
+    })
+    .map_err(Failure::of)?;
+    let rows: Vec<&Row> = composed.rows.components().collect();
+    let mounts = join_all(rows.iter().map(|row| mount_row(&engine, row))).await;
+    let mut mounted = Vec::with_capacity(rows.len());
+    for (row, mount) in rows.into_iter().zip(mounts) {
+        match mount {
+            Ok(component) => mounted.push(Mount { row: row.clone(), mounted: component }),
+            Err(reason) => {
+                left_out(composed.strict, format_args!("row {} is left out: {reason}", row.id))?;
+            }
+        }
+    }
+    Ok(mounted)
+}
+
+async fn mount_row(engine: &Engine, row: &Row) -> Result<Mounted, String> {
+    let Implementation::Component(source) = &row.implementation else {
+        return Err("it mounts no component".to_owned());
+    };
+    let component = load(engine, source).await?;
+    let manifest = component.manifest().map(|manifest| manifest.limits.clone());
+    let limits = Limits::default()
+        .with(&manifest.unwrap_or_default())
+        .and_then(|limits| limits.with(&row.limits))
+        .map_err(|error| error.to_string())?;
+    let row = dsh_plugin::Row {
+        id: row.id.clone(),
+        component,
+        config: row.config.to_string(),
+        grants: Grants::parse(&row.grants).map_err(|error| error.to_string())?,
+        limits,
+    };
+    engine.mount(row).await.map_err(|error| error.to_string())
+}
+
+async fn load(engine: &Engine, source: &str) -> Result<std::sync::Arc<Component>, String> {
+    if !source.starts_with("dsh:") {
+        return engine.load_file(Path::new(source)).await.map_err(|error| error.to_string());
+    }
+    let Some(found) = embedded::find(source) else {
+        return Err(format!(
+            "there is no component {source} in this build; it has {}",
+            embedded::names().join(", ")
+        ));
+    };
+    engine.load_embedded(found.wasm, found.code).await.map_err(|error| error.to_string())
+}

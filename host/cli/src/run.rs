@@ -1,0 +1,368 @@
+//! One session's run, put together from a composed profile: the store, the
+//! sandbox, the mounted components, and the agent over them.
+
+use std::sync::{Arc, Mutex, OnceLock};
+
+use async_trait::async_trait;
+use dsh_agent::dispatch::{ComponentListener, Dispatch, Listener};
+use dsh_agent::policy::{SpillPolicy, TimeoutPolicy};
+use dsh_agent::prompt::{ComponentPrompt, HostFacts, PromptSource, Prompts};
+use dsh_agent::tools::{ComponentTool, ToolRegistry};
+use dsh_agent::{
+    Agent, AgentConfig, CallIdentity, Durability, EventSink, JournalPort, Log, Parts, Preset,
+    SessionPort, StartSource, SystemClock, pin_permissions,
+};
+use dsh_http::{Allowed, Client, Origin, Reach};
+use dsh_model::{ComponentAdapter, Gateway, Models, RouteGrant};
+use dsh_plugin::port::PortSet;
+use dsh_profile::{Composition, CredentialStore, Row};
+use dsh_sandbox::{
+    Mode, Observations, RunnerKind, Sandbox, SandboxConfig, SessionConfig, SessionSandbox,
+    Unguarded, WritePolicy,
+};
+use dsh_session::{Header, Kind, Session, Value};
+use dsh_store::{Compression, Store, StoreConfig, Writer};
+use uuid::Uuid;
+
+use crate::boot::{self, Composed, Mount};
+use crate::credentials::FromStore;
+use crate::exit::Failure;
+use crate::report;
+
+/// A started run.
+pub(crate) struct Run {
+    pub(crate) agent: Agent,
+    pub(crate) log: Arc<Log>,
+    writer: Arc<Writer>,
+}
+
+impl Run {
+    /// Makes a new session and the agent that runs it.
+    pub(crate) async fn start(composed: &Composed) -> Result<Self, Failure> {
+        let mounts = boot::mount(composed).await?;
+        let preset = preset(&composed.rows)?;
+        let cwd = composed.place.cwd.to_string_lossy().into_owned();
+        let id = format!("session-{}", Uuid::new_v4());
+        let header = Header { cwd: Some(cwd.clone()), ..Header::new(&id, now_ms()) };
+        let session = Session::new(header).map_err(Failure::of)?;
+
+        let writer = Arc::new(store(composed)?.create(&session).map_err(Failure::of)?);
+        let log = Arc::new(Log::new(
+            Arc::new(Mutex::new(session)),
+            Arc::new(SystemClock),
+            vec![Arc::new(ToWriter(Arc::clone(&writer)))],
+            Arc::new(ToWriter(Arc::clone(&writer))),
+        ));
+        pin_permissions(&log, preset).map_err(Failure::of)?;
+
+        let files = sandbox(composed, &log, &id, &writer)?;
+        let identity = Arc::new(CallIdentity {
+            ports: Arc::new(ports(&log, &files)),
+            session_id: id.clone(),
+            agent_id: id,
+        });
+        let agent = Agent::new(Parts {
+            models: Arc::new(models(composed, &mounts)?),
+            tools: Arc::new(tools(composed, &mounts, &identity)?),
+            prompts: prompts(&mounts, &identity, &log),
+            dispatch: Arc::new(dispatch(composed, &mounts, &identity, &log, &files)?),
+            guards: Vec::new(),
+            config: agent_config(&composed.rows, &cwd)?,
+            source: StartSource::Startup,
+            log: Arc::clone(&log),
+            identity,
+        })
+        .map_err(Failure::of)?;
+        Ok(Self { agent, log, writer })
+    }
+
+    /// Gives up what still runs, and returns when the log is durable and closed.
+    pub(crate) async fn close(&self) -> Result<(), Failure> {
+        let disposed = self.agent.dispose().await.map_err(Failure::of);
+        let closed = self.writer.close().await.map_err(|error| {
+            Failure::of(format_args!("the log {} is not complete: {error}", self.writer.path().display()))
+        });
+        disposed.and(closed)
+    }
+}
+
+/// The store's writer, as the agent's log sees it.
+struct ToWriter(Arc<Writer>);
+
+impl EventSink for ToWriter {
+    fn event(&self, event: &Arc<dsh_session::Event>) {
+        // The next barrier reports what stopped the writer.
+        let _ = self.0.enqueue(Arc::clone(event));
+    }
+}
+
+#[async_trait]
+impl Durability for ToWriter {
+    async fn flush(&self) -> Result<(), String> {
+        self.0.flush().await.map_err(|error| error.to_string())
+    }
+}
+
+fn now_ms() -> u64 {
+    std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .map_or(0, |elapsed| u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX))
+}
+
+fn text<'a>(row: Option<&'a Row>, key: &str) -> Option<&'a str> {
+    row?.config.get(key)?.as_str().filter(|text| !text.trim().is_empty())
+}
+
+fn number(row: Option<&Row>, key: &str) -> Option<usize> {
+    usize::try_from(row?.config.get(key)?.as_u64()?).ok()
+}
+
+fn preset(rows: &Composition) -> Result<Preset, Failure> {
+    let mode = text(rows.host("sandbox-policy"), "mode").unwrap_or("read-only");
+    Preset::named(mode).ok_or_else(|| {
+        Failure::of(format_args!(
+            "row sandbox-policy: there is no mode {mode:?}; set DSH_PERMISSION_MODE to \
+             read-only, workspace-write or danger-full-access"
+        ))
+    })
+}
+
+fn store(composed: &Composed) -> Result<Store, Failure> {
+    let row = composed.rows.host("session-persistence-jsonl");
+    let root = text(row, "root")
+        .map_or_else(|| composed.place.home.path().join("sessions"), std::path::PathBuf::from);
+    let mut config = StoreConfig::new(root);
+    match text(row, "compression") {
+        None | Some("zstd") => {}
+        Some("none") => config.compression = Compression::None,
+        Some(other) => {
+            return Err(Failure::of(format_args!(
+                "row session-persistence-jsonl: there is no compression {other:?}; take zstd or none"
+            )));
+        }
+    }
+    Store::open(config).map_err(Failure::of)
+}
+
+fn sandbox(
+    composed: &Composed,
+    log: &Arc<Log>,
+    id: &str,
+    writer: &Writer,
+) -> Result<SessionSandbox, Failure> {
+    let force = match composed.env.get("DSH_SANDBOX").filter(|text| !text.is_empty()) {
+        None => None,
+        Some("bwrap") => Some(RunnerKind::Bwrap),
+        Some("landlock") => Some(RunnerKind::Landlock),
+        Some(other) => {
+            return Err(Failure::of(format_args!(
+                "DSH_SANDBOX is {other:?}; set it to bwrap or landlock, or leave it unset"
+            )));
+        }
+    };
+    let home = composed.place.home.path();
+    let helper = std::env::current_exe()
+        .map_err(|error| Failure::of(format_args!("cannot tell where dsh itself is: {error}")))?;
+    let sandbox = Sandbox::new(SandboxConfig {
+        dsh_home: home.to_owned(),
+        temp_dir: std::env::temp_dir(),
+        helper,
+        force,
+        inherited_env: std::env::vars_os().collect(),
+    });
+    let observed = composed.rows.host("fs-observation-policy").is_some();
+    let policy: Arc<dyn WritePolicy> =
+        if observed { Arc::new(Observations::default()) } else { Arc::new(Unguarded) };
+    let path = |path: &std::path::Path| path.to_string_lossy().into_owned();
+    let of_log = Arc::clone(log);
+    Ok(sandbox.session(SessionConfig {
+        session_id: id.to_owned(),
+        root: composed.place.cwd.clone(),
+        mode: Arc::new(move || mode(&of_log)),
+        env: vec![
+            ("DSH_HOME".to_owned(), path(home)),
+            ("DSH_SHELL".to_owned(), "1".to_owned()),
+            ("DSH_SESSION_ID".to_owned(), id.to_owned()),
+            ("DSH_SESSION_JSONL".to_owned(), path(writer.path())),
+        ],
+        policy,
+        escalation: None,
+        output: None,
+    }))
+}
+
+/// The mode that the log says; the narrowest where it says none.
+fn mode(log: &Log) -> Mode {
+    log.read(|session| {
+        let last = session.last_of(&Kind::SandboxMode)?;
+        let name = last.data.get("mode").and_then(Value::text)?;
+        name.parse().ok()
+    })
+    .unwrap_or(Mode::ReadOnly)
+}
+
+fn ports(log: &Arc<Log>, files: &SessionSandbox) -> PortSet {
+    PortSet {
+        session: Some(Arc::new(SessionPort::new(Arc::clone(log)))),
+        journal: Some(Arc::new(JournalPort::new(Arc::clone(log)))),
+        workspace: Some(Arc::new(files.clone())),
+        spill: Some(Arc::new(files.clone())),
+        process: Some(Arc::new(files.clone())),
+        ..PortSet::default()
+    }
+}
+
+fn models(composed: &Composed, mounts: &[Mount]) -> Result<Models, Failure> {
+    let home = composed.place.home.path().to_owned();
+    let credentials =
+        CredentialStore::open(&composed.place.home, composed.env.clone()).map_err(Failure::of)?;
+    let (home, id) = (composed.place.home.clone(), OnceLock::new());
+    let models = Models::new(Arc::new(Gateway {
+        client: Client::new(),
+        credentials: Box::new(FromStore(credentials)),
+        user_agent: concat!("dsh/", env!("CARGO_PKG_VERSION")).to_owned(),
+        anonymous_user_id: Box::new(move || id.get_or_init(|| home.anonymous_user_id()).clone()),
+    }));
+    for mount in mounts {
+        let Some(adapter) = ComponentAdapter::new(&mount.mounted) else {
+            continue;
+        };
+        let registered = route_grants(&mount.row)
+            .and_then(|grants| models.register(Arc::new(adapter), &grants).map_err(|e| e.to_string()));
+        if let Err(reason) = registered {
+            left_out(composed, &mount.row, &reason)?;
+        }
+    }
+    Ok(models)
+}
+
+/// The routes that a row was granted, by plugins.md `route`.
+fn route_grants(row: &Row) -> Result<Vec<RouteGrant>, String> {
+    let written = row.config.get("baseURL").and_then(serde_json::Value::as_str);
+    let written = written.and_then(|url| Origin::parse(url).ok());
+    let routes = match row.grants.get("route") {
+        Some(serde_json::Value::Array(routes)) => routes.iter().collect(),
+        Some(route @ serde_json::Value::Object(_)) => vec![route],
+        _ => Vec::new(),
+    };
+    let mut grants = Vec::new();
+    for route in routes {
+        let text = |key: &str| route.get(key).and_then(serde_json::Value::as_str);
+        let mut origins = Vec::new();
+        for origin in route.get("origins").and_then(|list| list.as_array()).into_iter().flatten() {
+            let origin = origin.as_str().unwrap_or_default();
+            let origin = Origin::parse(origin).map_err(|e| format!("grant route, origin {origin:?}: {e}"))?;
+            // What a person wrote may be a server of their own.
+            let reach = if written.as_ref() == Some(&origin) { Reach::Named } else { Reach::Public };
+            origins.push(Allowed { origin, reach });
+        }
+        grants.push(RouteGrant {
+            provider: text("provider").unwrap_or_default().to_owned(),
+            origins,
+            credential: text("credential").map(str::to_owned),
+        });
+    }
+    Ok(grants)
+}
+
+fn tools(
+    composed: &Composed,
+    mounts: &[Mount],
+    identity: &Arc<CallIdentity>,
+) -> Result<ToolRegistry, Failure> {
+    let order = composed
+        .rows
+        .components()
+        .find(|row| row.id == "system-prompt")
+        .and_then(|row| row.config.get("toolOrder")?.as_array())
+        .map(|names| names.iter().filter_map(|name| name.as_str().map(str::to_owned)).collect());
+    let registry = ToolRegistry::new(order).map_err(Failure::of)?;
+    for mount in mounts {
+        let tools = match ComponentTool::all(&mount.mounted, identity) {
+            Ok(tools) => tools,
+            Err(error) => {
+                left_out(composed, &mount.row, &error.to_string())?;
+                continue;
+            }
+        };
+        for tool in tools {
+            if let Err(error) = registry.register(tool) {
+                left_out(composed, &mount.row, &error.to_string())?;
+            }
+        }
+    }
+    Ok(registry)
+}
+
+fn prompts(mounts: &[Mount], identity: &Arc<CallIdentity>, log: &Arc<Log>) -> Prompts {
+    let host: Vec<Arc<dyn PromptSource>> = vec![Arc::new(HostFacts::new(Arc::clone(log)))];
+    let rows = mounts.iter().filter_map(|mount| {
+        let prompt = mount.mounted.prompt()?;
+        let source = ComponentPrompt::new(&mount.row.id, prompt, Arc::clone(identity));
+        Some(Arc::new(source) as Arc<dyn PromptSource>)
+    });
+    Prompts::new(vec![host, rows.collect()])
+}
+
+fn dispatch(
+    composed: &Composed,
+    mounts: &[Mount],
+    identity: &Arc<CallIdentity>,
+    log: &Arc<Log>,
+    files: &SessionSandbox,
+) -> Result<Dispatch, Failure> {
+    let mut listeners: Vec<Arc<dyn Listener>> = Vec::new();
+    // The spill policy stands outermost, so it sees what all others made of a result.
+    if let Some(row) = composed.rows.host("spill-policy")
+        && let Some(limit) = number(Some(row), "maxInlineBytes")
+    {
+        listeners.push(Arc::new(SpillPolicy::new(limit, Arc::new(files.clone()))));
+    }
+    if composed.rows.host("timeout-policy").is_some() {
+        listeners.push(Arc::new(TimeoutPolicy));
+    }
+    for mount in mounts {
+        if let Some(listener) = mount.mounted.dispatch() {
+            listeners.push(Arc::new(ComponentListener::new(
+                &mount.mounted,
+                listener,
+                sources(&mount.mounted),
+                Arc::clone(identity),
+                Arc::clone(log),
+            )));
+        }
+    }
+    Dispatch::new(listeners).map_err(Failure::of)
+}
+
+/// The message source kinds that a component's manifest names.
+fn sources(mounted: &dsh_plugin::Mounted) -> Vec<String> {
+    let manifest = mounted.component().manifest();
+    let list = manifest.and_then(|manifest| manifest.value.pointer("/events/sources")?.as_array());
+    list.into_iter().flatten().filter_map(|name| name.as_str().map(str::to_owned)).collect()
+}
+
+fn agent_config(rows: &Composition, cwd: &str) -> Result<AgentConfig, Failure> {
+    let row = rows.host("agent-default-model");
+    let (Some(provider), Some(model)) = (text(row, "provider"), text(row, "model")) else {
+        return Err(Failure::of(
+            "row agent-default-model: `provider` and `model` are needed; set both in its config \
+             or in settings.yaml",
+        ));
+    };
+    let mut config = AgentConfig::new(provider, model, cwd);
+    config.reasoning_effort = text(row, "reasoningEffort").map(str::to_owned);
+    if let Some(width) = number(rows.host("agent-loop"), "maxParallelToolCalls") {
+        config.max_parallel_tool_calls = width.max(1);
+    }
+    Ok(config)
+}
+
+fn left_out(composed: &Composed, row: &Row, reason: &str) -> Result<(), Failure> {
+    let line = format!("row {}: {reason}", row.id);
+    if composed.strict {
+        return Err(Failure::of(format_args!("{line} (--strict)")));
+    }
+    report::line(line);
+    Ok(())
+}

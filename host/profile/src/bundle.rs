@@ -1,0 +1,51 @@
+//! The bundles that ship inside: `profiles/*.yml`, as data.
+
+use crate::entry::Entry;
+use crate::layer::Layer;
+use crate::{Error, Tree};
+use std::path::Path;
+use std::sync::OnceLock;
+
+/// Name and text of each.
+const BUNDLES: [(&str, &str); 2] = [
+    ("base", include_str!("../../../profiles/base.yml")),
+    ("headless", include_str!("../../../profiles/headless.yml")),
+];
+
+/// Our name of a bundle, from ours or upstream's package name.
+pub(crate) fn canonical(name: &str) -> Option<&'static str> {
+    let name = name.strip_prefix("@deepseek-ai/dsh-").unwrap_or(name);
+    BUNDLES.iter().map(|(own, _)| *own).find(|own| *own == name)
+}
+
+/// The layer of a bundle, under its name.
+pub(crate) fn layer(name: &str) -> Result<Option<Layer>, Error> {
+    BUNDLES
+        .iter()
+        .find(|(own, _)| *own == name)
+        .map(|(own, text)| Layer::parse(Path::new(own), None, text))
+        .transpose()
+}
+
+/// The row of ours that does the job of an upstream package, for rows of people's
+/// own that name the package.
+pub(crate) fn row_of_package(package: &str) -> Option<&'static Entry> {
+    fn among<'e>(entries: &'e [Entry], package: &str) -> Option<&'e Entry> {
+        entries.iter().find_map(|entry| {
+            let own = entry.str("name") == Some(package) && !entry.is_group();
+            if own {
+                Some(entry)
+            } else {
+                among(entry.rows(), package)
+            }
+        })
+    }
+    static ROWS: OnceLock<Vec<Entry>> = OnceLock::new();
+    let rows = ROWS.get_or_init(|| {
+        let layers = BUNDLES
+            .iter()
+            .filter_map(|(name, _)| layer(name).ok().flatten());
+        Tree::compose(layers.collect(), Vec::new()).map_or_else(|_| Vec::new(), |tree| tree.entries)
+    });
+    among(rows, package)
+}

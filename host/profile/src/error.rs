@@ -1,0 +1,106 @@
+use std::path::PathBuf;
+
+/// Why a profile, or something that feeds it, cannot be used. Each message is
+/// one line that says what was tried, on what, and what to do next.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Neither `DSH_HOME` nor a home directory is known.
+    #[error("no home directory: set DSH_HOME to the directory that dsh may use")]
+    NoHome,
+    /// A file or directory cannot be read or made.
+    #[error("cannot {action} {path}: {source}", path = path.display())]
+    Io {
+        /// What was tried, as a verb: `read`, `make`, `write`.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// The system's answer.
+        source: std::io::Error,
+    },
+    /// A file is not the YAML (or JSON) document that it has to be.
+    #[error("{path}:{line}: {message}", path = path.display())]
+    Document {
+        /// The file.
+        path: PathBuf,
+        /// 1-based line.
+        line: usize,
+        /// What is wrong there.
+        message: String,
+    },
+    /// An item of a patch file has the wrong shape (spec/cli.md §2.3).
+    #[error("{layer}:{line}: item {item}: {message}")]
+    Item {
+        /// The layer's label: the bundle's name or the file's path.
+        layer: String,
+        /// 1-based position in the file's list.
+        item: usize,
+        /// 1-based line.
+        line: usize,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// Two rows carry one id.
+    #[error(
+        "duplicate loader entry id: {id} (from {first} and from {second}); give one of the two rows another id"
+    )]
+    DuplicateRow {
+        /// The id.
+        id: String,
+        /// Label of the layer that the first comes from.
+        first: String,
+        /// Label of the layer that the second comes from.
+        second: String,
+    },
+    /// Not a name that a profile may have (spec/cli.md §1.5).
+    #[error("{name:?} is not a profile's name: {reason}")]
+    ProfileName {
+        /// The name as given.
+        name: String,
+        /// The rule that it breaks.
+        reason: &'static str,
+    },
+    /// There is no such profile, and it is none that makes itself.
+    #[error("profile {name:?} does not exist; make {file} with the line `bundles: [base, headless]`, or use --profile headless", file = file.display())]
+    ProfileMissing {
+        /// The profile's name.
+        name: String,
+        /// The manifest that would make it exist.
+        file: PathBuf,
+    },
+    /// A `.env` file sets a name that only the inherited environment may set
+    /// (spec/cli.md §1.3).
+    #[error("{path} sets {name}, which decides how dsh itself starts and is taken from the inherited environment only; remove the line and export it in the shell instead", path = path.display())]
+    Bootstrap {
+        /// The file.
+        path: PathBuf,
+        /// The variable.
+        name: String,
+    },
+    /// The credentials document may be read by others than its owner.
+    #[error("{path} is readable by others (mode {mode:03o}); run: chmod 600 {path}", path = path.display())]
+    CredentialsMode {
+        /// The document.
+        path: PathBuf,
+        /// Its permission bits.
+        mode: u32,
+    },
+    /// Not a name that a credential reference may have.
+    #[error(
+        "{0:?} is not the name of a credential: letters, digits and _ are allowed, not starting with a digit"
+    )]
+    CredentialName(String),
+}
+
+impl Error {
+    pub(crate) fn io(
+        action: &'static str,
+        path: impl Into<PathBuf>,
+        source: std::io::Error,
+    ) -> Self {
+        Self::Io {
+            action,
+            path: path.into(),
+            source,
+        }
+    }
+}

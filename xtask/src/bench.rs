@@ -1,0 +1,182 @@
+//! Whole-process figures of a release build, each beside a floor that was
+//! measured in the same run: the machine's own speed drifts, ratios hold.
+//!
+//! The floor is `dsh-floor` (`host/plugin/src/bin`), plain wasmtime that loads
+//! the same machine code: what no host around those components can go below.
+
+mod provider;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+
+use crate::{cache, components, process, root};
+use provider::Provider;
+
+const RUNS: usize = 21;
+
+/// Builds, measures and prints a table.
+pub(crate) fn run(only: &[String]) -> Result<()> {
+    let components = components::build()?;
+    process::run(
+        process::cargo()
+            .args(["build", "--quiet", "--locked", "--release"])
+            .args(["--package", "dsh", "--package", "dsh-plugin", "--bins"]),
+    )?;
+    let bench = Bench::new(&components)?;
+    let wanted = |name: &str| only.is_empty() || only.iter().any(|one| one == name);
+    println!("| figure | median | min | max | floor (median) | ratio |");
+    println!("| --- | --- | --- | --- | --- | --- |");
+    if wanted("version") {
+        bench.pair("`--version`", |bench| bench.quick(&["--version"]), Bench::nothing)?;
+    }
+    if wanted("dump") {
+        let arguments = ["--profile", "headless", "--dump-config"];
+        bench.pair("`--dump-config`", |bench| bench.quick(&arguments), Bench::nothing)?;
+    }
+    if wanted("first-request") {
+        bench.pair("exec to first provider request", Bench::first_request, Bench::floor)?;
+    }
+    if wanted("one-tool") {
+        bench.pair("whole one-tool run", Bench::one_tool, Bench::floor)?;
+        let peak = (0..5).map(|_| bench.peak_kib()).collect::<Result<Vec<_>>>()?;
+        let [median, min, max] = spread(peak).map(|kib| format!("{:.1} MiB", kib as f64 / 1024.0));
+        println!("| peak RSS of the one-tool run | {median} | {min} | {max} | | |");
+    }
+    std::fs::remove_dir_all(&bench.folder)?;
+    Ok(())
+}
+
+struct Bench {
+    dsh: PathBuf,
+    floor: PathBuf,
+    code: Vec<PathBuf>,
+    folder: PathBuf,
+    work: PathBuf,
+}
+
+impl Bench {
+    fn new(components: &Path) -> Result<Self> {
+        let release = cache::target().join("release");
+        let folder = root().join("target/bench");
+        let _ = std::fs::remove_dir_all(&folder);
+        let work = folder.join("work");
+        std::fs::create_dir_all(&work)?;
+        let mut code = Vec::new();
+        for entry in std::fs::read_dir(components)? {
+            let path = entry?.path();
+            if path.extension().is_some_and(|extension| extension == "cwasm") {
+                code.push(path);
+            }
+        }
+        code.sort();
+        Ok(Self { dsh: release.join("dsh"), floor: release.join("dsh-floor"), code, folder, work })
+    }
+
+    /// Measures both in turn, so that they meet the same machine.
+    fn pair(
+        &self,
+        name: &str,
+        ours: impl Fn(&Self) -> Result<Duration>,
+        floor: impl Fn(&Self) -> Result<Duration>,
+    ) -> Result<()> {
+        // Once without counting: page cache, first use of the profile.
+        ours(self)?;
+        floor(self)?;
+        let (mut mine, mut floors, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
+        for _ in 0..RUNS {
+            let (one, other) = (ours(self)?, floor(self)?);
+            ratios.push(one.as_secs_f64() / other.as_secs_f64());
+            mine.push(one);
+            floors.push(other);
+        }
+        let [median, min, max] = spread(mine).map(milliseconds);
+        let [below, ..] = spread(floors).map(milliseconds);
+        ratios.sort_by(f64::total_cmp);
+        let ratio = ratios[ratios.len() / 2];
+        println!("| {name} | {median} | {min} | {max} | {below} | {ratio:.2} |");
+        Ok(())
+    }
+
+    fn command(&self, provider: Option<&Provider>) -> Command {
+        let mut command = Command::new(&self.dsh);
+        command
+            .current_dir(&self.work)
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", &self.folder)
+            .env("DSH_HOME", self.folder.join("home"))
+            .env("DEEPSEEK_API_KEY", "sk-bench")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null());
+        if let Some(provider) = provider {
+            command.env("DEEPSEEK_BASE_URL", provider.url());
+        }
+        command
+    }
+
+    fn quick(&self, arguments: &[&str]) -> Result<Duration> {
+        timed(self.command(None).args(arguments))
+    }
+
+    /// The cheapest process there is.
+    fn nothing(&self) -> Result<Duration> {
+        timed(&mut Command::new("true"))
+    }
+
+    /// Plain wasmtime with the same components.
+    fn floor(&self) -> Result<Duration> {
+        timed(Command::new(&self.floor).args(&self.code))
+    }
+
+    fn first_request(&self) -> Result<Duration> {
+        let provider = Provider::text()?;
+        let start = Instant::now();
+        self.task(&provider)?;
+        let first = provider.first().context("no request came")?;
+        Ok(first.duration_since(start))
+    }
+
+    fn one_tool(&self) -> Result<Duration> {
+        let provider = Provider::one_tool()?;
+        let start = Instant::now();
+        self.task(&provider)?;
+        Ok(start.elapsed())
+    }
+
+    fn task(&self, provider: &Provider) -> Result<()> {
+        process::run(self.command(Some(provider)).args(["--profile", "headless", "go"]))
+    }
+
+    fn peak_kib(&self) -> Result<u64> {
+        let provider = Provider::one_tool()?;
+        let mut child = self
+            .command(Some(&provider))
+            .args(["--profile", "headless", "go"])
+            .spawn()
+            .context("starting dsh")?;
+        provider.watch(child.id());
+        if !child.wait()?.success() {
+            bail!("the one-tool run did not complete");
+        }
+        provider.peak_kib().context("the run's memory was not seen")
+    }
+}
+
+fn timed(command: &mut Command) -> Result<Duration> {
+    let start = Instant::now();
+    process::run(command.stdout(Stdio::null()))?;
+    Ok(start.elapsed())
+}
+
+/// Median, least, most.
+fn spread<T: Ord + Copy>(mut values: Vec<T>) -> [T; 3] {
+    values.sort();
+    [values[values.len() / 2], values[0], values[values.len() - 1]]
+}
+
+fn milliseconds(duration: Duration) -> String {
+    format!("{:.1} ms", duration.as_secs_f64() * 1000.0)
+}

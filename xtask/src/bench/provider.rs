@@ -1,0 +1,139 @@
+//! A provider on loopback that answers at once and notes when it was asked.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use anyhow::Result;
+
+/// Answers each request with the next of its bodies; gone when it is dropped
+/// and the process that used it has ended.
+pub(crate) struct Provider {
+    address: SocketAddr,
+    seen: Arc<Mutex<Seen>>,
+}
+
+#[derive(Default)]
+struct Seen {
+    first: Option<Instant>,
+    watched: Option<u32>,
+    peak_kib: Option<u64>,
+}
+
+impl Provider {
+    /// A text.
+    pub(crate) fn text() -> Result<Self> {
+        Self::start(vec![text("done")])
+    }
+
+    /// A command, then a text.
+    pub(crate) fn one_tool() -> Result<Self> {
+        let arguments = r#"{\"command\":\"echo hi\",\"description\":\"say hi\"}"#;
+        let call = format!(
+            "data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"tool_calls\":[{{\"index\":0,\"id\":\"c1\",\"type\":\"function\",\
+             \"function\":{{\"name\":\"bash\",\"arguments\":\"{arguments}\"}}}}]}},\"finish_reason\":\"tool_calls\"}}]}}\n\n\
+             data: [DONE]\n\n"
+        );
+        Self::start(vec![call, text("done")])
+    }
+
+    fn start(answers: Vec<String>) -> Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        let address = listener.local_addr()?;
+        let seen = Arc::new(Mutex::new(Seen::default()));
+        let of_server = Arc::clone(&seen);
+        std::thread::spawn(move || serve(&listener, answers, &of_server));
+        Ok(Self { address, seen })
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// When the first request's head was there.
+    pub(crate) fn first(&self) -> Option<Instant> {
+        self.seen.lock().ok()?.first
+    }
+
+    /// Looks at this process's memory at each request.
+    pub(crate) fn watch(&self, process: u32) {
+        if let Ok(mut seen) = self.seen.lock() {
+            seen.watched = Some(process);
+        }
+    }
+
+    pub(crate) fn peak_kib(&self) -> Option<u64> {
+        self.seen.lock().ok()?.peak_kib
+    }
+}
+
+fn text(text: &str) -> String {
+    format!(
+        "data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"{text}\"}},\"finish_reason\":\"stop\"}}]}}\n\ndata: [DONE]\n\n"
+    )
+}
+
+fn serve(listener: &TcpListener, answers: Vec<String>, seen: &Mutex<Seen>) {
+    let mut answers = answers.into_iter();
+    while answers.len() > 0 {
+        let Ok((stream, _)) = listener.accept() else {
+            return;
+        };
+        // A connection is kept for as many requests as come over it.
+        let _ = connection(stream, &mut answers, seen);
+    }
+}
+
+fn connection(
+    stream: TcpStream,
+    answers: &mut impl Iterator<Item = String>,
+    seen: &Mutex<Seen>,
+) -> std::io::Result<()> {
+    let mut reader = BufReader::new(stream.try_clone()?);
+    let mut stream = stream;
+    loop {
+        let mut length = 0;
+        let mut line = String::new();
+        while reader.read_line(&mut line)? > 0 && line != "\r\n" {
+            if let Some((name, value)) = line.split_once(':')
+                && name.eq_ignore_ascii_case("content-length")
+            {
+                length = value.trim().parse().unwrap_or(0);
+            }
+            line.clear();
+        }
+        if line.is_empty() {
+            return Ok(());
+        }
+        note(seen);
+        std::io::copy(&mut reader.by_ref().take(length), &mut std::io::sink())?;
+        let Some(body) = answers.next() else {
+            return Ok(());
+        };
+        write!(
+            stream,
+            "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: {}\r\n\r\n{body}",
+            body.len()
+        )?;
+        stream.flush()?;
+    }
+}
+
+fn note(seen: &Mutex<Seen>) {
+    let Ok(mut seen) = seen.lock() else {
+        return;
+    };
+    seen.first.get_or_insert_with(Instant::now);
+    if let Some(process) = seen.watched {
+        let peak = peak_of(process);
+        seen.peak_kib = seen.peak_kib.max(peak);
+    }
+}
+
+/// `VmHWM`: the most that the process has had resident, in KiB.
+fn peak_of(process: u32) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
+    line.split_whitespace().nth(1)?.parse().ok()
+}
