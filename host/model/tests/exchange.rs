@@ -259,13 +259,18 @@ async fn a_response_that_breaks_or_ends_early_is_told_to_the_adapter_and_finishe
         (End::Cut, "end TRANSPORT", "error TRANSPORT"),
         (End::Clean, "end complete", "error STREAM_CLOSED"),
     ] {
-        let mock = Mock::start(vec![Answer::sse(format!("{TEXT}\n")).ending(end)]);
+        let answer = Answer::sse(format!("{TEXT}\n"))
+            .then(Step::Gate)
+            .ending(end);
+        let mock = Mock::start(vec![answer]);
         let script = send_to(&mock);
         let (mut stream, _) = stream(script.clone(), &mock).await;
+        assert_eq!(stream.next().await.unwrap().as_str(), TEXT);
+        mock.open_gate();
         let chunks = drain(&mut stream).await;
         assert_eq!(
             (chunks.len(), ending(&chunks)),
-            (2, ending_is.into()),
+            (1, ending_is.into()),
             "{end:?}"
         );
         assert_eq!(log(&script), ["open", "head 200", told, "close"], "{end:?}");
@@ -311,14 +316,14 @@ async fn any_byte_winds_the_watchdog() {
     // Together much longer than the watchdog waits, each pause much shorter.
     let (head, tail) = TEXT.split_at(8);
     let mut answer = Answer::sse(head);
-    for _ in 0..8 {
+    for _ in 0..9 {
         answer = answer
             .then(Step::Pause(Duration::from_millis(100)))
             .piece(" ");
     }
     let mock = Mock::start(vec![answer.piece(format!("{tail}\n{STOP}\n"))]);
     let script = Script {
-        idle_timeout_ms: 600,
+        idle_timeout_ms: 2000,
         ..send_to(&mock)
     };
     let (mut stream, _) = stream(script, &mock).await;
@@ -333,12 +338,12 @@ async fn the_watchdog_rests_while_the_reader_does() {
             .piece(format!("{STOP}\n")),
     ]);
     let script = Script {
-        idle_timeout_ms: 300,
+        idle_timeout_ms: 1000,
         ..send_to(&mock)
     };
     let (mut stream, _) = stream(script, &mock).await;
     assert_eq!(stream.next().await.unwrap().as_str(), TEXT);
-    tokio::time::sleep(Duration::from_millis(500)).await;
+    tokio::time::sleep(Duration::from_millis(1300)).await;
     mock.open_gate();
     assert_eq!(stream.next().await.unwrap().as_str(), STOP);
 }
