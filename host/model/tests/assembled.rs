@@ -6,9 +6,9 @@ use std::path::Path;
 use dsh_model::BlockAssembler;
 use dsh_session::Json;
 
-fn list(blocks: Vec<Json>) -> Json {
+fn list(blocks: &[Json]) -> Json {
     Json::array(|a| {
-        for block in &blocks {
+        for block in blocks {
             a.json(block);
         }
     })
@@ -21,7 +21,7 @@ fn assembled(chunks: &Json) -> Json {
         assembler.push(&chunk.to_json());
     }
     Json::object(|o| {
-        o.json("blocks", &list(assembler.blocks()));
+        o.json("blocks", &list(&assembler.blocks()));
         // As it was recorded, a failure without its text is none that can be read.
         let last = chunks
             .value()
@@ -31,14 +31,14 @@ fn assembled(chunks: &Json) -> Json {
         match last.filter(|reason| {
             reason
                 .path(&["failure", "message"])
-                .is_some_and(|m| m.is_null())
+                .is_some_and(dsh_session::Value::is_null)
         }) {
             Some(reason) => o.value("finish", reason),
             None => o.json("finish", &assembler.finish().to_json()),
         };
         o.opt_json("usage", assembler.usage());
         o.opt_json("replayState", assembler.replay_state().as_ref());
-        o.json("interruptedBlocks", &list(assembler.interrupted_blocks()));
+        o.json("interruptedBlocks", &list(&assembler.interrupted_blocks()));
     })
 }
 

@@ -271,11 +271,11 @@ fn check(case: &Case, chunks: &[Json], requests: &[mock_provider::Recorded]) {
 
     let mut assembler = BlockAssembler::new();
     chunks.iter().for_each(|chunk| assembler.push(chunk));
-    let list = |blocks: Vec<Json>| Value::Array(blocks.iter().map(value).collect());
+    let list = |blocks: &[Json]| Value::Array(blocks.iter().map(value).collect());
     let mut assembled = json!({
-        "blocks": list(assembler.blocks()),
+        "blocks": list(&assembler.blocks()),
         "finish": value(&assembler.finish().to_json()),
-        "interruptedBlocks": list(assembler.interrupted_blocks()),
+        "interruptedBlocks": list(&assembler.interrupted_blocks()),
     });
     if let Some(usage) = assembler.usage() {
         assembled["usage"] = value(usage);

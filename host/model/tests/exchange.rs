@@ -318,7 +318,7 @@ async fn any_byte_winds_the_watchdog() {
     let mut answer = Answer::sse(head);
     for _ in 0..9 {
         answer = answer
-            .then(Step::Pause(Duration::from_millis(100)))
+            .then(Step::Pause(Duration::from_millis(250)))
             .piece(" ");
     }
     let mock = Mock::start(vec![answer.piece(format!("{tail}\n{STOP}\n"))]);
