@@ -77,8 +77,7 @@ impl<'a> Step<'a> {
         Ok(self.agent.inbox.claim(target)?)
     }
 
-    /// 2. Puts the prompt together and lets the listeners decide what enters;
-    /// none when they refuse.
+    /// 2. Puts the prompt together and lets the listeners decide what enters; none if they refuse.
     pub(crate) async fn pre_step(&mut self, claimed: &Claimed) -> Result<Option<Vec<Json>>, Stop> {
         let variables = self.variables()?;
         let scope = self.agent.scope(self.signal);
@@ -210,8 +209,8 @@ impl<'a> Step<'a> {
         Ok(())
     }
 
-    /// 4 to 7, again and again where a failed attempt is retried: in the same
-    /// step, with a request built anew.
+    /// Steps 4 to 7, again and again where a failed attempt is retried: in the
+    /// same step, with a request built anew.
     pub(crate) async fn run(&self) -> Result<Outcome, Stop> {
         let system = self.prompt.system();
         loop {

@@ -15,7 +15,9 @@ use dsh_session::{Event, Header, Json, Kind, Seq, Session, Value};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use crate::dispatch::{Dispatch, Listener};
+use crate::dispatch::{
+    Dispatch, Entry, EventContext, Listener, ListenerError, Standing, Subscription,
+};
 use crate::prompt::{PromptSource, Prompts};
 use crate::tools::{CallScope, Guard, Tool, ToolRegistry, ToolSpec};
 use crate::{
@@ -235,10 +237,12 @@ type Body = Box<dyn Fn(ToolCall, CancellationToken) -> BodyFuture + Send + Sync>
 type BodyFuture =
     std::pin::Pin<Box<dyn std::future::Future<Output = Result<ToolOutcome, PluginError>> + Send>>;
 
+type Overlaps = Box<dyn Fn(&ToolCall) -> bool + Send + Sync>;
+
 /// A tool made of a function.
 pub(super) struct FakeTool {
     spec: ToolSpec,
-    overlaps: Option<Box<dyn Fn(&ToolCall) -> bool + Send + Sync>>,
+    overlaps: Option<Overlaps>,
     body: Body,
 }
 
@@ -583,20 +587,17 @@ pub(super) fn line(event: &Event) -> String {
     }
 }
 
+type OnEnter = Box<dyn Fn(&Json) -> Result<Entry, ListenerError> + Send + Sync>;
+type OnJson = Box<dyn Fn(&Json) -> Option<Json> + Send + Sync>;
+
 /// A listener made of functions of a payload.
 #[derive(Default)]
 pub(super) struct FakeListener {
     pub(super) name: &'static str,
     pub(super) event: &'static str,
-    pub(super) enter: Option<
-        Box<
-            dyn Fn(&Json) -> Result<crate::dispatch::Entry, crate::dispatch::ListenerError>
-                + Send
-                + Sync,
-        >,
-    >,
-    pub(super) leave: Option<Box<dyn Fn(&Json) -> Option<Json> + Send + Sync>>,
-    pub(super) decide: Option<Box<dyn Fn(&Json) -> Option<Json> + Send + Sync>>,
+    pub(super) enter: Option<OnEnter>,
+    pub(super) leave: Option<OnJson>,
+    pub(super) decide: Option<OnJson>,
     pub(super) told: Option<tokio::sync::mpsc::UnboundedSender<(String, Json)>>,
     pub(super) row: bool,
 }
@@ -607,31 +608,31 @@ impl Listener for FakeListener {
         self.name
     }
 
-    fn standing(&self) -> crate::dispatch::Standing {
+    fn standing(&self) -> Standing {
         if self.row {
-            crate::dispatch::Standing::Row {
+            Standing::Row {
                 row: self.name.to_owned(),
                 sources: vec!["own-kind".to_owned()],
             }
         } else {
-            crate::dispatch::Standing::Host
+            Standing::Host
         }
     }
 
-    fn subscriptions(&self) -> Vec<crate::dispatch::Subscription> {
-        vec![crate::dispatch::Subscription::all(self.event)]
+    fn subscriptions(&self) -> Vec<Subscription> {
+        vec![Subscription::all(self.event)]
     }
 
     async fn enter(
         &self,
         _event: &str,
         payload: &Json,
-        _cx: &crate::dispatch::EventContext,
-    ) -> Result<crate::dispatch::Entry, crate::dispatch::ListenerError> {
+        _cx: &EventContext,
+    ) -> Result<Entry, ListenerError> {
         match &self.enter {
             Some(enter) => enter(payload),
-            None if self.leave.is_some() => Ok(crate::dispatch::Entry::carrying("")),
-            None => Ok(crate::dispatch::Entry::proceed()),
+            None if self.leave.is_some() => Ok(Entry::carrying("")),
+            None => Ok(Entry::proceed()),
         }
     }
 
@@ -640,8 +641,8 @@ impl Listener for FakeListener {
         _event: &str,
         _carry: String,
         outcome: &Json,
-        _cx: &crate::dispatch::EventContext,
-    ) -> Result<Option<Json>, crate::dispatch::ListenerError> {
+        _cx: &EventContext,
+    ) -> Result<Option<Json>, ListenerError> {
         Ok(self.leave.as_ref().and_then(|leave| leave(outcome)))
     }
 
@@ -649,8 +650,8 @@ impl Listener for FakeListener {
         &self,
         _event: &str,
         payload: &Json,
-        _cx: &crate::dispatch::EventContext,
-    ) -> Result<Option<Json>, crate::dispatch::ListenerError> {
+        _cx: &EventContext,
+    ) -> Result<Option<Json>, ListenerError> {
         Ok(self.decide.as_ref().and_then(|decide| decide(payload)))
     }
 

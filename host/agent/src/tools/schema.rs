@@ -224,7 +224,7 @@ fn compile(schema: Value<'_>, path: &str, depth: usize) -> Result<Schema, String
             }
             "additionalProperties" => compiled.closed = !value.bool().ok_or_else(unusable)?,
             "items" => {
-                compiled.items = Some(Box::new(compile(value, &format!("{path}[]"), depth + 1)?))
+                compiled.items = Some(Box::new(compile(value, &format!("{path}[]"), depth + 1)?));
             }
             "enum" if value.items().next().is_some() => compiled.allowed = Some(value.to_json()),
             "const" => compiled.constant = Some(value.to_json()),
