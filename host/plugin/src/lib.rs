@@ -1,1 +1,41 @@
-//! dsh-plugin
+//! Components: everything of dsh that has an opinion runs in here.
+//!
+//! A *component* is a WebAssembly component that imports and exports interfaces
+//! of `dsh:plugin` (`wit/`). A *row* of a profile mounts one: it says which
+//! component, with which configuration, which grants and which limits. This
+//! crate loads components, links to each what its row was granted, and calls it
+//! so that nothing it does can hurt: every call has a bound on computing, on
+//! time, on memory and on what it hands over, and a trap costs the instance
+//! that it happened in and nothing else.
+//!
+//! How to read it:
+//!
+//! - [`Engine`] (`engine`, `ticker`, `run`): the one engine, and how a call runs.
+//! - [`Component`] (`component`, `cache`, `code`): what a component says of itself
+//!   without being run; its machine code, compiled once and cached.
+//! - [`Grants`], [`Limits`] (`grants`, `limits`): what a row may do, as pure data.
+//! - `capability/`: a file per capability that a grant gives.
+//! - [`port`]: the traits that capabilities call, implemented by other crates.
+//! - `instance`, `contract/`: a store with its state, and the bindings of each
+//!   version of the contract.
+//! - [`Mounted`] (`mount`, [`Adapter`], [`Prompt`]): a row in use.
+//! - [`api`]: all that crosses, as plain Rust. No WIT or wasmtime type is public.
+
+pub mod api;
+pub mod port;
+
+mod call;
+mod component;
+mod engine;
+mod error;
+mod grants;
+mod limits;
+mod mount;
+
+pub use call::CallContext;
+pub use component::{Component, Interface, Manifest};
+pub use engine::{Engine, EngineConfig};
+pub use error::{CallError, Error};
+pub use grants::Grants;
+pub use limits::Limits;
+pub use mount::{Adapter, Attempt, Dispatch, Mounted, Prompt, Row};

@@ -1,1 +1,53 @@
-//! dsh-store
+//! Session logs on disk.
+//!
+//! A [`Store`] is one root directory; a session is one append-only file below it, in upstream's format v0, byte for
+//! byte (`spec/session.md` §5, §7, §9). The file is the truth: there is no index to lose.
+//!
+//! What this crate promises:
+//! - **Nothing is called durable before it is.** [`Writer::enqueue`] is memory only; [`Writer::flush`] returns when the
+//!   bytes and the names that lead to them are synced. A batch appears whole or not at all.
+//! - **A killed writer leaves a log that opens.** The tail that a crash cuts off is told from damage by its shape; a
+//!   turn that was open is closed by events that are a pure function of the log.
+//! - **Nothing is lost while the process lives.** A failed write is rolled back, the batch stays queued, the next
+//!   event or flush tries again.
+//! - **One writer.** An OS lock refuses the second one ([`StoreError::Locked`]); and before each append the file's size
+//!   and tail are compared with what was written, since a lock can be bypassed.
+//! - **Reading never throws a session away.** A damaged log opens to its longest sound prefix with its [`Damage`]
+//!   named, and one bad session never hides another in [`Store::list`]. Only resuming a damaged log is refused.
+//!
+//! From the bottom up: [`storage`] is the seam to the file system; [`frame`] knows Zstandard frames, [`layout`] knows
+//! paths; then come reading, writing and the queue between; [`Store`] is the front.
+
+#![forbid(unsafe_code)]
+
+mod behind;
+#[cfg(test)]
+mod conformance;
+mod damage;
+mod error;
+mod list;
+mod load;
+mod locate;
+mod lock;
+mod log_file;
+mod pool;
+#[cfg(test)]
+mod process_tests;
+mod scan;
+mod store;
+#[cfg(test)]
+mod testing;
+mod writer;
+
+pub mod frame;
+pub mod layout;
+pub mod storage;
+
+pub use damage::{Damage, DamageClass, Stage};
+pub use error::StoreError;
+pub use layout::Compression;
+pub use list::Entry;
+pub use load::{Inspection, Target, Torn};
+pub use lock::LOCK_FILE;
+pub use store::{FailureHook, Store, StoreConfig};
+pub use writer::Writer;

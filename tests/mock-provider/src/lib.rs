@@ -1,1 +1,22 @@
-//! mock-provider
+//! A loopback HTTP server that plays recorded provider answers, for tests.
+//!
+//! ```no_run
+//! use mock_provider::{Answer, Mock};
+//! let mock = Mock::start(vec![Answer::sse("data: [DONE]\n\n").split(&[3])]);
+//! // ... send requests to mock.base_url() ...
+//! assert_eq!(mock.requests().len(), 1);
+//! ```
+//!
+//! It runs on a thread of its own, so that synchronous tests can use it too.
+//! Bodies are sent in chunked encoding, a chunk a piece, so that a client sees
+//! the pieces that the test meant whatever the socket does with them. It is no
+//! server for anything else: HTTP/1.1, bodies with a length, a bound on all that
+//! it keeps. Dropping a [`Mock`] ends its thread and its connections.
+
+#![forbid(unsafe_code)]
+
+mod answer;
+mod serve;
+
+pub use answer::{Answer, End, Step};
+pub use serve::{Mock, Recorded};

@@ -1,0 +1,217 @@
+//! From what an adapter asks to send to what is sent.
+//!
+//! A component names a destination and leaves blanks in its headers; the host
+//! decides whether the destination was granted to the route, and only then fills
+//! the blanks in. Blanks are exact texts in header values. A URL, a body or a
+//! header's name is never looked at, so text of a conversation can not pull a
+//! credential into itself.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use dsh_http::{Allowed, Client, Header, HttpError, Policy};
+use dsh_plugin::api::{HttpRequest, Part};
+use sha2::{Digest, Sha256};
+
+use crate::credential::{Credentials, Secret, check_key};
+use crate::failure::{LlmFailure, code};
+
+/// Decoded bytes of one response.
+const MAX_BODY: u64 = 64 << 20;
+
+/// Where the exchanges of one route may go, and with what. Only a person's
+/// decision makes one: the profile's lock, or an origin written in settings.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RouteGrant {
+    /// The route.
+    pub provider: String,
+    /// Nowhere else.
+    pub origins: Vec<Allowed>,
+    /// The reference of the one credential that may be used.
+    pub credential: Option<String>,
+}
+
+/// What all exchanges share: the client, credentials, and how dsh calls itself.
+pub struct Gateway {
+    /// Sends.
+    pub client: Client,
+    /// Asked for each request.
+    pub credentials: Box<dyn Credentials>,
+    /// `{user-agent}`: `<product>/<version> (+<url>)`.
+    pub user_agent: String,
+    /// `{anonymous-user-id}`: asked only where a request wants it.
+    pub anonymous_user_id: Box<dyn Fn() -> String + Send + Sync>,
+}
+
+/// A request that may be sent.
+#[derive(Debug)]
+pub(crate) struct Outgoing {
+    pub(crate) request: dsh_http::Request,
+    pub(crate) policy: Policy,
+    /// The credential that it carries, to keep it out of what comes back.
+    pub(crate) secret: Option<Secret>,
+}
+
+impl Gateway {
+    /// Checks the destination, then fills in the headers.
+    pub(crate) fn outgoing(
+        &self,
+        route: &str,
+        grant: Option<&RouteGrant>,
+        request: HttpRequest,
+    ) -> Result<Outgoing, LlmFailure> {
+        let Some(grant) = grant else {
+            return Err(LlmFailure::new(
+                code::DENIED,
+                format!(
+                    "the provider {route} has no `route` grant, so nothing is sent for it; grant its origin first"
+                ),
+            ));
+        };
+        let mut policy = Policy::new(grant.origins.clone());
+        policy.max_body = MAX_BODY;
+        policy.timeout = request
+            .timeout_ms
+            .map(|ms| Duration::from_millis(u64::from(ms)));
+        policy
+            .permits(&request.url)
+            .map_err(|error| refusal(route, &error))?;
+        let body = body(request.body)?;
+        let mut secret = None;
+        let mut headers = Vec::with_capacity(request.headers.len());
+        for (name, value) in request.headers {
+            let mut carries = false;
+            let value = fill(&value, |blank| match blank {
+                Blank::UserAgent => Ok(self.user_agent.clone()),
+                Blank::AnonymousUserId => Ok((self.anonymous_user_id)()),
+                Blank::Credential => {
+                    carries = true;
+                    if secret.is_none() {
+                        secret = Some(self.key(route, grant)?);
+                    }
+                    Ok(secret
+                        .as_ref()
+                        .map(|key| key.expose().to_owned())
+                        .unwrap_or_default())
+                }
+            })?;
+            headers.push(Header {
+                name,
+                value,
+                secret: carries,
+            });
+        }
+        let request = dsh_http::Request {
+            method: request.method,
+            url: request.url,
+            headers,
+            body,
+        };
+        Ok(Outgoing {
+            request,
+            policy,
+            secret,
+        })
+    }
+
+    fn key(&self, route: &str, grant: &RouteGrant) -> Result<Secret, LlmFailure> {
+        let missing = |message: String| LlmFailure::new(code::MISSING_CREDENTIAL, message);
+        let Some(reference) = &grant.credential else {
+            return Err(missing(format!(
+                "the grant of the provider {route} names no credential, and its adapter wants one"
+            )));
+        };
+        let value = self.credentials.resolve(reference)?.ok_or_else(|| {
+            missing(format!(
+                "the provider {route} needs the credential {reference}, which has no value; \
+                 set it in the environment, in .credentials.yaml or in .env"
+            ))
+        })?;
+        check_key(reference, &value)
+    }
+
+    /// `{credentialTag}`: changes when the credential does, and cannot be turned back into it.
+    pub(crate) fn credential_tag(&self, grant: Option<&RouteGrant>) -> Option<String> {
+        let reference = grant?.credential.as_ref()?;
+        let key = check_key(reference, &self.credentials.resolve(reference).ok()??).ok()?;
+        let mut hash = Sha256::new();
+        hash.update(b"dsh credential tag\0");
+        hash.update(key.expose().as_bytes());
+        let tag: String = hash
+            .finalize()
+            .iter()
+            .take(8)
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        Some(format!(r#"{{"credentialTag":"{tag}"}}"#))
+    }
+}
+
+/// A refusal of the client before anything was sent.
+pub(crate) fn refusal(route: &str, error: &HttpError) -> LlmFailure {
+    let code = if error.code() == "DENIED" {
+        code::DENIED
+    } else {
+        code::INVALID_REQUEST
+    };
+    LlmFailure::new(
+        code,
+        format!("the provider {route} cannot be asked: {error}"),
+    )
+}
+
+fn body(parts: Vec<Part>) -> Result<Bytes, LlmFailure> {
+    let mut whole = Vec::new();
+    for part in parts {
+        match part {
+            Part::Bytes(bytes) if whole.is_empty() => whole = bytes,
+            Part::Bytes(bytes) => whole.extend_from_slice(&bytes),
+            Part::Picture(_) | Part::PictureBase64(_) => {
+                return Err(LlmFailure::new(
+                    "UNSUPPORTED_CONTENT",
+                    "this version of dsh has no pictures to put into a request",
+                ));
+            }
+        }
+    }
+    Ok(whole.into())
+}
+
+#[derive(Clone, Copy)]
+enum Blank {
+    Credential,
+    UserAgent,
+    AnonymousUserId,
+}
+
+const BLANKS: [(&str, Blank); 3] = [
+    ("{credential}", Blank::Credential),
+    ("{user-agent}", Blank::UserAgent),
+    ("{anonymous-user-id}", Blank::AnonymousUserId),
+];
+
+/// Fills the blanks of a header's value; what is filled in is not looked at again.
+fn fill(
+    value: &str,
+    mut with: impl FnMut(Blank) -> Result<String, LlmFailure>,
+) -> Result<String, LlmFailure> {
+    let mut filled = String::with_capacity(value.len());
+    let mut rest = value;
+    while let Some(at) = rest.find('{') {
+        let (before, from) = rest.split_at(at);
+        filled.push_str(before);
+        if let Some((text, blank)) = BLANKS.iter().find(|(text, _)| from.starts_with(text)) {
+            filled.push_str(&with(*blank)?);
+            rest = &from[text.len()..];
+        } else {
+            filled.push('{');
+            rest = &from[1..];
+        }
+    }
+    filled.push_str(rest);
+    Ok(filled)
+}
+
+#[cfg(test)]
+#[path = "outgoing_tests.rs"]
+mod tests;

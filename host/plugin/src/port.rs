@@ -1,0 +1,324 @@
+//! The ports: what an import does, as traits that other crates implement.
+//!
+//! Each follows its interface in `wit/host.wit` method for method. A port acts
+//! for one session and one agent: whoever makes a call puts the ports of that
+//! call together in a [`PortSet`], so none of them is told for whom it acts. A
+//! port that is not there answers `UNAVAILABLE` (or traps, where the function
+//! has no error to give).
+//!
+//! **Cancelling is dropping.** When the call's token is cancelled the host drops
+//! the future that an `async` method returned and answers the guest
+//! `CANCELLED`. What the method started must end with its future; what must not
+//! be left half done (a file's replacement) belongs into one step that does not
+//! wait.
+//!
+//! Grants are checked before a port is called: a port sees only what the row
+//! may do. What depends on the world (is this path below the fence?) is the
+//! port's to check.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use crate::api::{JsonText, PluginError};
+
+/// How grave a log line is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// Everything.
+    Trace,
+    /// For who works on the plugin.
+    Debug,
+    /// For who runs it.
+    Info,
+    /// Something is not as it should be.
+    Warn,
+    /// Something failed.
+    Error,
+}
+
+/// Where the lines of `log` go: the host's log, never the model or stdout.
+pub trait Log: Send + Sync {
+    /// `message` is at most 4 KiB; `row` says whose it is.
+    fn write(&self, row: &str, level: Level, message: &str);
+}
+
+/// Where `work.progress` goes; some updates may be dropped.
+pub trait Progress: Send + Sync {
+    /// `{message?, output?, done?, total?}`.
+    fn progress(&self, row: &str, update: JsonText);
+}
+
+/// A node of the surface.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Node {
+    /// The event that put it there.
+    pub seq: u32,
+    /// What the token measure charges for its message.
+    pub tokens: u32,
+    /// Tool calls that it opens, less those that it answers.
+    pub calls: i32,
+}
+
+/// The surface as `session.surface` shows it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SurfaceView {
+    /// In order.
+    pub nodes: Vec<Node>,
+    /// How often a replace has rewritten it.
+    pub generation: u32,
+}
+
+/// What the next request would cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Charge {
+    /// By the provider's own count where the last response told it.
+    pub tokens: u32,
+    /// Of the last request's model.
+    pub context_window: Option<u32>,
+}
+
+/// `session`: the log of the call's session and its folds, read only. Nothing
+/// here waits.
+pub trait SessionView: Send + Sync {
+    /// The log's header.
+    fn header(&self) -> JsonText;
+    /// The next event's seq.
+    fn length(&self) -> u32;
+    /// Whole events from `first` on; an empty `kinds` means all. The page ends
+    /// early at 1 MiB, but has one event if there is one.
+    fn events(&self, first: u32, limit: u32, kinds: &[String]) -> Vec<JsonText>;
+    /// The newest of these kinds, before `before` or before the end.
+    fn last(&self, kinds: &[String], before: Option<u32>) -> Option<JsonText>;
+    /// The surface's nodes.
+    fn surface(&self) -> SurfaceView;
+    /// Messages of the nodes from position `first`, paged as `events`.
+    fn messages(&self, first: u32, limit: u32) -> Vec<JsonText>;
+    /// What the next request would cost.
+    fn measure(&self) -> Charge;
+    /// What the measure would charge for each of these messages.
+    fn estimate(&self, messages: &[JsonText]) -> Vec<u32>;
+    /// A projection's view, folded up to the end of the log.
+    fn projection(&self, key: &str) -> Option<JsonText>;
+}
+
+/// An event that a component appends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewEvent {
+    /// Already checked against the row's grant.
+    pub kind: String,
+    /// Not yet checked.
+    pub data: JsonText,
+}
+
+/// `journal`: appends beside the surface.
+#[async_trait]
+pub trait Journal: Send + Sync {
+    /// Appends all or none and returns the first one's seq. With `at`, fails
+    /// with `STALE` unless that is still the log's length.
+    async fn append(
+        &self,
+        row: &str,
+        events: Vec<NewEvent>,
+        at: Option<u32>,
+    ) -> Result<u32, PluginError>;
+}
+
+/// What a path is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileKind {
+    /// A regular file.
+    File,
+    /// A directory.
+    Directory,
+    /// A symbolic link.
+    Symlink,
+    /// A device, a socket, a pipe.
+    Other,
+}
+
+/// A file's metadata.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Metadata {
+    /// What it is.
+    pub kind: FileKind,
+    /// In bytes.
+    pub size: u64,
+    /// Changes when the content does.
+    pub version: String,
+}
+
+/// Part of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Slice {
+    /// The bytes.
+    pub content: Vec<u8>,
+    /// Of the file that they were read from.
+    pub metadata: Metadata,
+}
+
+/// A directory's entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DirEntry {
+    /// Without a path.
+    pub name: String,
+    /// What it is.
+    pub kind: FileKind,
+}
+
+/// What must hold for a write; otherwise `FS_STALE_VERSION`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Guard {
+    /// What the session's policy says of a file that is overwritten.
+    Overwrite,
+    /// What it says of one that is changed: it was read before.
+    Edit,
+    /// It is not there.
+    Absent,
+    /// It is this version.
+    Version(String),
+}
+
+/// Paths that a glob found.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Paths {
+    /// At most as many as asked for.
+    pub paths: Vec<String>,
+    /// How many there are in all.
+    pub total: u32,
+}
+
+/// A line that a search found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// The file.
+    pub path: String,
+    /// From 1.
+    pub line: u32,
+    /// The line, lossily as UTF-8, without its end.
+    pub text: String,
+}
+
+/// Lines that a search found.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Matches {
+    /// At most as many as asked for.
+    pub matches: Vec<Found>,
+    /// How many there are in all.
+    pub total: u32,
+}
+
+/// `workspace`: files behind the session's write fence.
+#[async_trait]
+pub trait Workspace: Send + Sync {
+    /// The session's working directory, absolute.
+    fn root(&self) -> String;
+    /// What is at a path.
+    async fn stat(&self, path: &str) -> Result<Metadata, PluginError>;
+    /// At most `limit` bytes from `offset` on.
+    async fn read(&self, path: &str, offset: u64, limit: u32) -> Result<Slice, PluginError>;
+    /// A directory's entries.
+    async fn list_dir(&self, path: &str) -> Result<Vec<DirEntry>, PluginError>;
+    /// Replaces the file in one atomic step, and makes the directories above it.
+    async fn write(
+        &self,
+        path: &str,
+        content: Vec<u8>,
+        guard: Guard,
+    ) -> Result<Metadata, PluginError>;
+    /// Removes a file or an empty directory.
+    async fn remove(&self, path: &str) -> Result<(), PluginError>;
+    /// Renames within the fence.
+    async fn rename(&self, path: &str, to: &str) -> Result<(), PluginError>;
+    /// Paths that match, oldest change first.
+    async fn glob(
+        &self,
+        pattern: &str,
+        path: Option<&str>,
+        limit: u32,
+    ) -> Result<Paths, PluginError>;
+    /// Lines that match, in files whose path matches `files`.
+    async fn grep(
+        &self,
+        pattern: &str,
+        path: Option<&str>,
+        files: Option<&str>,
+        limit: u32,
+    ) -> Result<Matches, PluginError>;
+}
+
+/// `spill`: where text too long for the model is kept.
+#[async_trait]
+pub trait Spill: Send + Sync {
+    /// Returns the path by which the model's own tools can read it.
+    async fn store(&self, name: &str, content: Vec<u8>) -> Result<String, PluginError>;
+}
+
+/// A command to run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Command {
+    /// Name or path; already checked against the row's grant.
+    pub program: String,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// Absolute, or relative to the session's working directory.
+    pub cwd: Option<String>,
+    /// Laid over the scrubbed environment.
+    pub env: Vec<(String, String)>,
+    /// Its whole standard input.
+    pub stdin: Option<Vec<u8>>,
+    /// When it is ended.
+    pub timeout_ms: Option<u32>,
+    /// Bytes kept of each stream, from its end.
+    pub max_output: u32,
+    /// `{sandbox, justification}`.
+    pub more: Option<JsonText>,
+}
+
+/// How a command ended.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Output {
+    /// None when a signal or the time limit ended it.
+    pub exit_code: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+    /// The time limit ended it.
+    pub timed_out: bool,
+    /// The end of it.
+    pub stdout: Vec<u8>,
+    /// The end of it.
+    pub stderr: Vec<u8>,
+    /// Where a stream that was cut is kept whole.
+    pub stdout_spill: Option<String>,
+    /// The same for stderr.
+    pub stderr_spill: Option<String>,
+    /// The sandbox refused a file access.
+    pub denied: bool,
+}
+
+/// `process`: commands, always under the session's sandbox mode.
+#[async_trait]
+pub trait Process: Send + Sync {
+    /// Runs it to its end. Dropping the future ends the command and all that it
+    /// started.
+    async fn run(&self, command: Command) -> Result<Output, PluginError>;
+}
+
+/// The ports of one call. Cheap to clone; put together by whoever makes calls.
+#[derive(Clone, Default)]
+pub struct PortSet {
+    /// Where `log` goes; dropped without one.
+    pub log: Option<Arc<dyn Log>>,
+    /// Where `work.progress` goes; dropped without one.
+    pub progress: Option<Arc<dyn Progress>>,
+    /// Behind `session`.
+    pub session: Option<Arc<dyn SessionView>>,
+    /// Behind `journal`.
+    pub journal: Option<Arc<dyn Journal>>,
+    /// Behind `workspace`.
+    pub workspace: Option<Arc<dyn Workspace>>,
+    /// Behind `spill`.
+    pub spill: Option<Arc<dyn Spill>>,
+    /// Behind `process`.
+    pub process: Option<Arc<dyn Process>>,
+}

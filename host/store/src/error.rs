@@ -1,0 +1,148 @@
+//! One error type, a variant a cause. Cloneable, since one failed write answers every waiter of a barrier.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::Damage;
+
+/// Why the store refused or failed. [`StoreError::code`] is stable; the text is for people.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// The file system failed.
+    #[error("cannot {action} {}: {source}", path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// What the system said.
+        source: Arc<io::Error>,
+    },
+    /// Writing failed and so did cutting the half-written batch off again. The next write tries both again.
+    #[error("cannot {action} {}: {source}; removing the half-written batch failed too: {rollback}", path.display())]
+    Rollback {
+        /// What was tried.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// Why writing failed.
+        source: Arc<io::Error>,
+        /// Why the roll-back failed.
+        rollback: Arc<io::Error>,
+    },
+    /// Another process, or another writer of this one, writes this session.
+    #[error("session {id:?} is being written by another process ({holder}); wait for it or stop it, lock {}", path.display())]
+    Locked {
+        /// The session.
+        id: String,
+        /// The lock file.
+        path: PathBuf,
+        /// What the holder wrote into the lock: `{"pid":…,"host":…,"startedAt":…}`.
+        holder: String,
+    },
+    /// No stored session has this id.
+    #[error("no session {id:?} below {}; `dsh sessions list` shows the stored ones", root.display())]
+    NotFound {
+        /// The id asked for.
+        id: String,
+        /// Where was looked.
+        root: PathBuf,
+    },
+    /// A session that was to be created is there already.
+    #[error("session {id:?} exists already at {}; resume it or choose another id", path.display())]
+    AlreadyExists {
+        /// The session.
+        id: String,
+        /// Its log.
+        path: PathBuf,
+    },
+    /// The files below the root are not where one session has one log of the configured encoding.
+    #[error("session {id:?} cannot be addressed: {reason}")]
+    Layout {
+        /// The session.
+        id: String,
+        /// What stands in the way, and what to do.
+        reason: String,
+    },
+    /// The log is damaged or of a foreign format; it can be read up to the damage but not written.
+    #[error("log {} is not usable: {damage}; `dsh sessions inspect` shows the sound part", path.display())]
+    Damaged {
+        /// The log.
+        path: PathBuf,
+        /// Where and why.
+        damage: Box<Damage>,
+    },
+    /// The log changed under its writer, though it holds the lock. Nothing more is written.
+    #[error("log {} was changed by somebody else ({reason}); writing has stopped, inspect the log before going on", path.display())]
+    TailChanged {
+        /// The log.
+        path: PathBuf,
+        /// What was expected and what was found.
+        reason: String,
+    },
+    /// An event does not continue the log.
+    #[error(
+        "event with seq {got} handed to the writer of session {id:?}, which expects {expected}"
+    )]
+    Sequence {
+        /// The session.
+        id: String,
+        /// The seq due next.
+        expected: u64,
+        /// The seq given.
+        got: u64,
+    },
+    /// The writer was closed.
+    #[error("the writer of session {id:?} is closed")]
+    Closed {
+        /// The session.
+        id: String,
+    },
+    /// A value that no path can be made of.
+    #[error("{what} cannot be empty: no path can be made of it")]
+    EmptyName {
+        /// Which value.
+        what: &'static str,
+    },
+    /// A configuration value out of its range.
+    #[error("store configuration: {0}")]
+    Config(String),
+}
+
+impl StoreError {
+    /// A stable name of the cause.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Io { .. } | Self::Rollback { .. } => "STORE_IO",
+            Self::Locked { .. } => "SESSION_LOCKED",
+            Self::NotFound { .. } => "SESSION_NOT_FOUND",
+            Self::AlreadyExists { .. } => "SESSION_ALREADY_EXISTS",
+            Self::Layout { .. } => "SESSION_LAYOUT",
+            Self::Damaged { damage, .. } => damage.class.code(),
+            Self::TailChanged { .. } => "SESSION_TAIL_CHANGED",
+            Self::Sequence { .. } => "SESSION_SEQUENCE",
+            Self::Closed { .. } => "SESSION_WRITER_CLOSED",
+            Self::EmptyName { .. } => "SESSION_NAME_EMPTY",
+            Self::Config(_) => "STORE_CONFIG",
+        }
+    }
+
+    /// Whether trying the same again may succeed: space returns, a lock is given back.
+    pub fn is_transient(&self) -> bool {
+        matches!(
+            self,
+            Self::Io { .. } | Self::Rollback { .. } | Self::Locked { .. }
+        )
+    }
+
+    pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::Io {
+            action,
+            path,
+            source: Arc::new(source),
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! Reading a stored log: file, scan, identity, the session's rules, closers (spec/session.md §9.8).
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use dsh_session::{Error, Event, Header, Session, Stored, closers, interpret};
+
+use crate::layout::{self, Compression};
+use crate::scan::{Scanned, scan};
+use crate::storage::{self, Storage};
+use crate::{Damage, DamageClass, Stage, StoreError};
+
+/// A file that changes while it is read is read again so many times; then the last reading stands, whose end is torn.
+const READ_ATTEMPTS: usize = 8;
+
+/// Which log to read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// A session of this store.
+    Id(String),
+    /// Any file; the encoding is told by its name (`.zstd` or not), its place is not checked.
+    File(PathBuf),
+}
+
+/// A tail that a crash left behind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Torn {
+    /// Where the kept part of the file ends.
+    pub truncate_to: u64,
+    /// How many events after that were still readable and are part of the log.
+    pub recovered: usize,
+}
+
+/// What reading a log gives.
+#[derive(Debug, Clone)]
+pub struct Inspection {
+    /// The file.
+    pub path: PathBuf,
+    /// Its size in bytes.
+    pub bytes: u64,
+    /// The header.
+    pub header: Header,
+    /// The longest sound prefix, upgraded where events had an older shape, without closers.
+    pub events: Vec<Arc<Event>>,
+    /// The events that would close an open turn; empty when the log is damaged.
+    pub closers: Vec<Arc<Event>>,
+    /// How many events were upgraded in memory.
+    pub migrated: usize,
+    /// The torn tail, which is normal after a crash.
+    pub torn: Option<Torn>,
+    /// Why the log ends where it does, when it should not.
+    pub damage: Option<Damage>,
+}
+
+/// An [`Inspection`] and what else a writer needs.
+pub(crate) struct Loaded {
+    pub(crate) inspection: Inspection,
+    /// The events as they are in the file.
+    pub(crate) stored: Vec<Stored>,
+    /// The file.
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// Reads a file as it was at one moment.
+fn read_stable(storage: &dyn Storage, path: &Path) -> Result<Vec<u8>, StoreError> {
+    let revision = || {
+        storage
+            .metadata(path)
+            .map(|m| m.revision)
+            .map_err(StoreError::io("look at", path))
+    };
+    let mut before = revision()?;
+    for _ in 1..READ_ATTEMPTS {
+        let bytes = storage::read(storage, path).map_err(StoreError::io("read", path))?;
+        let after = revision()?;
+        if before == after {
+            return Ok(bytes);
+        }
+        before = after;
+    }
+    storage::read(storage, path).map_err(StoreError::io("read", path))
+}
+
+/// What identity a file must have: the root it lies in and, when it was asked for by id, that id.
+#[derive(Clone, Copy)]
+pub(crate) struct Place<'a> {
+    pub(crate) root: &'a Path,
+    pub(crate) id: Option<&'a str>,
+}
+
+/// Reads and judges a log, and gives the session of its events and closers, or the damage that forbids it.
+/// `time_ms` stamps what the session appends when it is restored.
+pub(crate) fn load(
+    storage: &dyn Storage,
+    path: &Path,
+    place: Option<Place<'_>>,
+    time_ms: i64,
+) -> Result<(Loaded, Result<Session, Damage>), StoreError> {
+    let compression = Compression::of(path);
+    let bytes = read_stable(storage, path)?;
+    let Scanned {
+        header,
+        stored,
+        torn,
+        mut damage,
+    } = scan(&bytes, compression).map_err(|damage| StoreError::Damaged {
+        path: path.to_owned(),
+        damage: Box::new(damage),
+    })?;
+    if damage.is_none()
+        && let Some(place) = place
+    {
+        damage = check_identity(storage, path, &header, place, compression)?;
+    }
+    let judged = judge(&header, &stored, time_ms);
+    // A tail counts as torn only behind a log that is sound.
+    let torn = torn.filter(|_| judged.session.is_ok());
+    let session = match (damage, judged.session) {
+        // Of two damages the earlier one is where the events end.
+        (
+            Some(Damage {
+                stage: Stage::Scan, ..
+            }),
+            Err(earlier),
+        ) => Err(earlier),
+        (Some(damage), _) => Err(damage),
+        (None, session) => session,
+    };
+    let closers = if session.is_ok() {
+        judged.closers
+    } else {
+        Vec::new()
+    };
+    let inspection = Inspection {
+        path: path.to_owned(),
+        bytes: bytes.len() as u64,
+        header,
+        events: judged.events,
+        closers,
+        migrated: judged.migrated,
+        torn,
+        damage: session.as_ref().err().cloned(),
+    };
+    Ok((
+        Loaded {
+            inspection,
+            stored,
+            bytes,
+        },
+        session,
+    ))
+}
+
+/// Whether a header belongs where it lies: id as asked for, path as computed, or another name of the same file.
+pub(crate) fn check_identity(
+    storage: &dyn Storage,
+    path: &Path,
+    header: &Header,
+    place: Place<'_>,
+    compression: Compression,
+) -> Result<Option<Damage>, StoreError> {
+    let damage = |reason| {
+        Some(Damage {
+            class: DamageClass::Identity,
+            stage: Stage::Identity,
+            offset: None,
+            seq: None,
+            reason,
+        })
+    };
+    if let Some(id) = place.id.filter(|id| **id != *header.id) {
+        return Ok(damage(format!(
+            "its header says session {:?}, not {id:?}",
+            &*header.id
+        )));
+    }
+    let expected = layout::log_path(place.root, header, compression)?;
+    if expected == path {
+        return Ok(None);
+    }
+    let same = match (storage.metadata(&expected), storage.metadata(path)) {
+        (Ok(a), Ok(b)) => (a.revision.0, a.revision.1) == (b.revision.0, b.revision.1),
+        _ => false,
+    };
+    Ok(if same {
+        None
+    } else {
+        damage(format!(
+            "its header's id and cwd belong at {}",
+            expected.display()
+        ))
+    })
+}
+
+struct Judged {
+    events: Vec<Arc<Event>>,
+    closers: Vec<Arc<Event>>,
+    migrated: usize,
+    session: Result<Session, Damage>,
+}
+
+/// Puts events through the session's rules: all of them, else the longest prefix that passes.
+fn judge(header: &Header, stored: &[Stored], time_ms: i64) -> Judged {
+    let mut error = match try_judge(header, stored, time_ms) {
+        Ok(judged) => return judged,
+        Err(e) => e,
+    };
+    // A longer prefix of an unsound one is unsound too, so the edge can be searched for.
+    let (mut sound, mut unsound) = (0, stored.len());
+    let (mut events, mut migrated) = (Vec::new(), 0);
+    while unsound - sound > 1 {
+        let middle = sound + (unsound - sound) / 2;
+        match try_judge(header, &stored[..middle], time_ms) {
+            Ok(judged) => (sound, events, migrated) = (middle, judged.events, judged.migrated),
+            Err(e) => (unsound, error) = (middle, e),
+        }
+    }
+    let damage = Damage {
+        class: error.class().into(),
+        stage: Stage::Interpret,
+        offset: None,
+        seq: Some(sound as u64),
+        reason: error.to_string(),
+    };
+    Judged {
+        events,
+        closers: Vec::new(),
+        migrated,
+        session: Err(damage),
+    }
+}
+
+fn try_judge(header: &Header, stored: &[Stored], time_ms: i64) -> Result<Judged, Error> {
+    let interpreted = interpret(header, stored.to_vec())?;
+    let closers = closers(&interpreted.events);
+    let all = interpreted.events.iter().chain(&closers).cloned().collect();
+    let session = Session::restore(header.clone(), all, time_ms)?;
+    Ok(Judged {
+        events: interpreted.events,
+        closers,
+        migrated: interpreted.migrated,
+        session: Ok(session),
+    })
+}

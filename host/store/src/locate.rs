@@ -1,0 +1,110 @@
+//! Finding a session's files by its id: every project directory may hold it (spec/session.md §9.7).
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::StoreError;
+use crate::layout::{self, Compression};
+use crate::storage::{self, Storage};
+
+/// Everything below a root that claims an id.
+#[derive(Debug, Default)]
+pub(crate) struct Located {
+    /// Logs of the root's encoding.
+    pub(crate) own: Vec<PathBuf>,
+    /// Logs of the other encoding.
+    pub(crate) other: Vec<PathBuf>,
+    /// Files of the older layout, directly in a project directory.
+    pub(crate) flat: Vec<PathBuf>,
+}
+
+/// The directories below the root, ordered by name; none when the root is absent.
+pub(crate) fn projects(storage: &dyn Storage, root: &Path) -> Result<Vec<PathBuf>, StoreError> {
+    let mut names = match storage.read_dir(root) {
+        Ok(names) => names,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(e) => return Err(StoreError::io("list", root)(e)),
+    };
+    names.retain(|path| storage.metadata(path).is_ok_and(|m| m.is_dir));
+    names.sort();
+    Ok(names)
+}
+
+/// Looks for an id in every project directory.
+pub(crate) fn locate(
+    storage: &dyn Storage,
+    root: &Path,
+    id: &str,
+    compression: Compression,
+) -> Result<Located, StoreError> {
+    let segment = layout::encode_segment(id)?;
+    let mut located = Located::default();
+    for project in projects(storage, root)? {
+        let dir = project.join(&segment);
+        for (encoding, list) in [
+            (compression, &mut located.own),
+            (compression.other(), &mut located.other),
+        ] {
+            let path = dir.join(encoding.file_name());
+            if storage::exists(storage, &path)
+                .or_else(not_a_directory)
+                .map_err(StoreError::io("look for", &path))?
+            {
+                list.push(path);
+            }
+        }
+        for suffix in [".jsonl", ".jsonl.zstd"] {
+            let path = project.join(format!("{segment}{suffix}"));
+            if storage.metadata(&path).is_ok_and(|m| !m.is_dir) {
+                located.flat.push(path);
+            }
+        }
+    }
+    Ok(located)
+}
+
+/// A file where a session's directory would be is no session; an id too long for a file name neither.
+fn not_a_directory(e: io::Error) -> io::Result<bool> {
+    match e.kind() {
+        io::ErrorKind::NotADirectory | io::ErrorKind::InvalidFilename => Ok(false),
+        _ => Err(e),
+    }
+}
+
+impl Located {
+    /// The one log that may be opened for writing; `None` when nothing claims the id.
+    pub(crate) fn only(
+        &self,
+        id: &str,
+        compression: Compression,
+    ) -> Result<Option<&Path>, StoreError> {
+        let refuse = |reason: String| {
+            Err(StoreError::Layout {
+                id: id.to_owned(),
+                reason,
+            })
+        };
+        if let Some(flat) = self.flat.first() {
+            return refuse(format!(
+                "{} lies directly in a project directory, an older layout; move it into a directory of its own",
+                flat.display()
+            ));
+        }
+        if let Some(other) = self.other.first() {
+            return refuse(format!(
+                "{} has another encoding than this store ({}); open it with the matching compression",
+                other.display(),
+                compression.file_name()
+            ));
+        }
+        match self.own.as_slice() {
+            [] => Ok(None),
+            [one] => Ok(Some(one)),
+            [one, two, ..] => refuse(format!(
+                "it is there twice, at {} and {}; move one away",
+                one.display(),
+                two.display()
+            )),
+        }
+    }
+}

@@ -1,0 +1,381 @@
+//! One log file as its writer sees it: absent, then published whole, then growing batch by batch.
+//!
+//! The order of the calls below is the promise. A first batch is written to a file of
+//! another name, synced, and linked to its real name, so header and batch appear
+//! together or not at all, and two writers cannot both publish. Later batches are
+//! appended and synced; what a failed append left is cut off again, so that the file
+//! always ends at a batch that was called durable (spec/session.md §9.4).
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use dsh_session::{Event, Header, rows};
+
+use crate::layout::{self, Compression};
+use crate::lock::{self, LOCK_FILE};
+use crate::storage::{self, Held, Storage};
+use crate::{StoreError, frame};
+
+/// So many bytes at the end of the file are compared before each append; with
+/// Zstandard they hold the last frame's checksum.
+const TAIL: usize = 64;
+
+/// How batches become bytes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Encoding {
+    pub(crate) compression: Compression,
+    pub(crate) pack: bool,
+}
+
+impl Encoding {
+    fn text(self, text: &str) -> io::Result<Vec<u8>> {
+        match self.compression {
+            Compression::None => Ok(text.as_bytes().to_vec()),
+            Compression::Zstd => frame::encode(text.as_bytes()),
+        }
+    }
+
+    fn batch(self, events: &[Arc<Event>]) -> io::Result<Vec<u8>> {
+        let mut text = String::new();
+        rows::write_batch(events, self.pack, &mut text);
+        self.text(&text)
+    }
+}
+
+/// The end of the file as we left it.
+#[derive(Default)]
+struct Tail {
+    len: u64,
+    last: Vec<u8>,
+}
+
+impl Tail {
+    fn after(mut self, bytes: &[u8]) -> Self {
+        self.len += bytes.len() as u64;
+        self.last
+            .extend_from_slice(&bytes[bytes.len().saturating_sub(TAIL)..]);
+        let surplus = self.last.len().saturating_sub(TAIL);
+        self.last.drain(..surplus);
+        self
+    }
+}
+
+enum State {
+    /// Nothing is published.
+    Absent,
+    /// Published under its name, but the name is not durable yet. Holds the other name.
+    Linked(PathBuf),
+    /// Ready for appends.
+    Ready,
+    /// A failed append could not be undone: bytes after the tail are ours and worthless.
+    Dirty,
+}
+
+/// The log of one session, exclusively ours once the lock is held.
+pub(crate) struct LogFile {
+    storage: Arc<dyn Storage>,
+    root: PathBuf,
+    path: PathBuf,
+    id: String,
+    header_line: String,
+    encoding: Encoding,
+    lock: Option<Box<dyn Held>>,
+    state: State,
+    tail: Tail,
+    next_seq: u64,
+}
+
+/// Takes the lock of a session's directory, which must exist.
+pub(crate) fn take_lock(
+    storage: &dyn Storage,
+    dir: &Path,
+    id: &str,
+) -> Result<Box<dyn Held>, StoreError> {
+    let path = dir.join(LOCK_FILE);
+    match storage.try_lock(&path, &lock::label()) {
+        Ok(Some(held)) => Ok(held),
+        Ok(None) => Err(StoreError::Locked {
+            id: id.to_owned(),
+            holder: lock::holder(storage, &path),
+            path,
+        }),
+        Err(e) => Err(StoreError::io("lock", &path)(e)),
+    }
+}
+
+impl LogFile {
+    /// A log that does not exist yet.
+    pub(crate) fn absent(
+        storage: Arc<dyn Storage>,
+        root: &Path,
+        header: &Header,
+        encoding: Encoding,
+    ) -> Result<Self, StoreError> {
+        Ok(Self {
+            storage,
+            root: root.to_owned(),
+            path: layout::log_path(root, header, encoding.compression)?,
+            id: header.id.to_string(),
+            header_line: header.line() + "\n",
+            encoding,
+            lock: None,
+            state: State::Absent,
+            tail: Tail::default(),
+            next_seq: 0,
+        })
+    }
+
+    /// The log at `path`, read whole under `lock`: it holds `bytes`, which decode to `next_seq` events.
+    pub(crate) fn opened(
+        mut self,
+        path: &Path,
+        lock: Box<dyn Held>,
+        bytes: &[u8],
+        next_seq: u64,
+    ) -> Self {
+        path.clone_into(&mut self.path);
+        self.lock = Some(lock);
+        self.state = State::Ready;
+        self.tail = Tail::default().after(bytes);
+        self.next_seq = next_seq;
+        self
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Gives the lock back.
+    pub(crate) fn release(&mut self) {
+        self.lock = None;
+    }
+
+    /// Makes a batch durable, or changes nothing that a reader would accept.
+    ///
+    /// May be called again with the same batch, or a longer one that begins with it.
+    pub(crate) fn write(&mut self, batch: &[Arc<Event>]) -> Result<(), StoreError> {
+        if let State::Linked(tmp) = &self.state {
+            let tmp = tmp.clone();
+            self.settle(&tmp)?;
+        }
+        // A publish whose last sync failed has its events in the file already.
+        let written = batch.iter().take_while(|e| e.seq.0 < self.next_seq).count();
+        let batch = &batch[written..];
+        let Some(first) = batch.first() else {
+            return Ok(());
+        };
+        if first.seq.0 != self.next_seq {
+            return Err(StoreError::Sequence {
+                id: self.id.clone(),
+                expected: self.next_seq,
+                got: first.seq.0,
+            });
+        }
+        let bytes = self
+            .encoding
+            .batch(batch)
+            .map_err(StoreError::io("encode a batch for", &self.path))?;
+        match self.state {
+            State::Absent => self.publish(&bytes, batch.len() as u64),
+            _ => self.append(&bytes, batch.len() as u64),
+        }
+    }
+
+    fn publish(&mut self, batch: &[u8], events: u64) -> Result<(), StoreError> {
+        let dir = self.path.parent().unwrap_or(&self.root).to_owned();
+        self.make_dirs(&dir)?;
+        if self.lock.is_none() {
+            self.lock = Some(take_lock(&*self.storage, &dir, &self.id)?);
+        }
+        let other = dir.join(self.encoding.compression.other().file_name());
+        for path in [&other, &self.path] {
+            if storage::exists(&*self.storage, path).map_err(StoreError::io("look for", path))? {
+                return Err(StoreError::AlreadyExists {
+                    id: self.id.clone(),
+                    path: path.clone(),
+                });
+            }
+        }
+        let mut bytes = self
+            .encoding
+            .text(&self.header_line)
+            .map_err(StoreError::io("encode the header of", &self.path))?;
+        bytes.extend_from_slice(batch);
+        let tmp = tmp_name(&self.path);
+        let linked = self.write_new(&tmp, &bytes).and_then(|()| {
+            self.storage
+                .link(&tmp, &self.path)
+                .map_err(|e| match e.kind() {
+                    io::ErrorKind::AlreadyExists => StoreError::AlreadyExists {
+                        id: self.id.clone(),
+                        path: self.path.clone(),
+                    },
+                    _ => StoreError::io("publish", &self.path)(e),
+                })
+        });
+        if let Err(e) = linked {
+            let _ = self.storage.remove_file(&tmp);
+            return Err(e);
+        }
+        self.tail = Tail::default().after(&bytes);
+        self.next_seq += events;
+        self.state = State::Linked(tmp.clone());
+        self.settle(&tmp)
+    }
+
+    /// Makes the published name durable. The other name is only litter then.
+    fn settle(&mut self, tmp: &Path) -> Result<(), StoreError> {
+        let dir = self.path.parent().unwrap_or(&self.root);
+        self.storage
+            .sync_dir(dir)
+            .map_err(StoreError::io("sync", dir))?;
+        let _ = self.storage.remove_file(tmp);
+        self.state = State::Ready;
+        Ok(())
+    }
+
+    fn write_new(&self, path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+        let mut file = self
+            .storage
+            .create_new(path)
+            .map_err(StoreError::io("create", path))?;
+        file.write_all(bytes)
+            .map_err(StoreError::io("write", path))?;
+        file.sync().map_err(StoreError::io("sync", path))
+    }
+
+    /// Makes root, project and session directory, each name durable before anything lies in it.
+    fn make_dirs(&self, dir: &Path) -> Result<(), StoreError> {
+        make_root(&*self.storage, &self.root)?;
+        if let Some(project) = dir.parent() {
+            make_dir(&*self.storage, project)?;
+        }
+        make_dir(&*self.storage, dir)
+    }
+
+    fn append(&mut self, bytes: &[u8], events: u64) -> Result<(), StoreError> {
+        self.check_tail()?;
+        let written = self
+            .storage
+            .open_append(&self.path)
+            .and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync()));
+        if let Err(source) = written {
+            let source = Arc::new(source);
+            let action = "append to";
+            let path = self.path.clone();
+            return Err(match self.storage.truncate(&self.path, self.tail.len) {
+                Ok(()) => StoreError::Io {
+                    action,
+                    path,
+                    source,
+                },
+                Err(rollback) => {
+                    self.state = State::Dirty;
+                    StoreError::Rollback {
+                        action,
+                        path,
+                        source,
+                        rollback: Arc::new(rollback),
+                    }
+                }
+            });
+        }
+        let tail = std::mem::take(&mut self.tail);
+        self.tail = tail.after(bytes);
+        self.next_seq += events;
+        Ok(())
+    }
+
+    /// Compares the end of the file with what we wrote; cuts off what a failed append of ours left.
+    fn check_tail(&mut self) -> Result<(), StoreError> {
+        let changed = |reason: String| StoreError::TailChanged {
+            path: self.path.clone(),
+            reason,
+        };
+        let found = match self.storage.metadata(&self.path) {
+            Ok(meta) => meta.len,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                return Err(changed("it is gone".to_owned()));
+            }
+            Err(e) => return Err(StoreError::io("look at", &self.path)(e)),
+        };
+        let dirty = matches!(self.state, State::Dirty);
+        let expected = self.tail.len;
+        if found < expected || (found > expected && !dirty) {
+            return Err(changed(format!(
+                "it has {found} bytes, {expected} were written"
+            )));
+        }
+        let len = self.tail.last.len() as u64;
+        let last = storage::read_at(&*self.storage, &self.path, expected - len, len)
+            .map_err(StoreError::io("read the end of", &self.path))?;
+        if last != self.tail.last {
+            return Err(changed(format!(
+                "the last {len} bytes before {expected} are not what was written"
+            )));
+        }
+        if dirty {
+            self.storage
+                .truncate(&self.path, expected)
+                .map_err(StoreError::io("cut a half-written batch off", &self.path))?;
+            self.state = State::Ready;
+        }
+        Ok(())
+    }
+
+    /// Cuts a torn tail off: the kept part is `kept`, which decodes to `next_seq` events.
+    pub(crate) fn cut(&mut self, kept: &[u8], next_seq: u64) -> Result<(), StoreError> {
+        self.storage
+            .truncate(&self.path, kept.len() as u64)
+            .map_err(StoreError::io("cut the torn tail of", &self.path))?;
+        self.tail = Tail::default().after(kept);
+        self.next_seq = next_seq;
+        Ok(())
+    }
+}
+
+/// Makes the root and what is missing above it.
+fn make_root(storage: &dyn Storage, root: &Path) -> Result<(), StoreError> {
+    if let Some(parent) = root.parent()
+        && !storage::exists(storage, root).map_err(StoreError::io("look for", root))?
+    {
+        make_root(storage, parent)?;
+    }
+    make_dir(storage, root)
+}
+
+/// Makes one directory and its name durable; one that is there is as good, whoever made it.
+fn make_dir(storage: &dyn Storage, path: &Path) -> Result<(), StoreError> {
+    match storage.create_dir(path) {
+        Ok(()) => {}
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
+        Err(e) => return Err(StoreError::io("create directory", path)(e)),
+    }
+    let Some(parent) = path.parent() else {
+        return Ok(());
+    };
+    match storage.sync_dir(parent) {
+        // A parent that may not be opened was not made by us.
+        Err(e) if e.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+        done => done.map_err(StoreError::io("sync", parent)),
+    }
+}
+
+/// `<final>.<12 hex>.tmp`, as upstream names it. Uniqueness is the exclusive create's.
+fn tmp_name(path: &Path) -> PathBuf {
+    let mut hasher = RandomState::new().build_hasher();
+    hasher.write_u32(std::process::id());
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".{:012x}.tmp", hasher.finish() & 0xffff_ffff_ffff));
+    name.into()
+}
+
+#[cfg(test)]
+#[path = "log_file_tests.rs"]
+mod tests;

@@ -1,0 +1,198 @@
+//! The seam to the file system: every operation that the store does on disk, and no more.
+//!
+//! The order of these calls is what makes a log survive, so they go through one
+//! trait: a fake can journal them, fail one of them, or stop the world between two.
+//! Nothing above this module touches `std::fs`. Calls block.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use crate::lock;
+
+/// Mode of every directory that the store makes.
+pub const DIR_MODE: u32 = 0o700;
+/// Mode of every file that the store makes.
+pub const FILE_MODE: u32 = 0o600;
+
+/// What the store needs of a file system.
+pub trait Storage: Send + Sync {
+    /// Makes one directory (0700). `AlreadyExists` is an error here; the caller decides.
+    fn create_dir(&self, path: &Path) -> io::Result<()>;
+    /// Makes a file that must not exist yet (0600) and opens it for writing.
+    fn create_new(&self, path: &Path) -> io::Result<Box<dyn StorageFile>>;
+    /// Opens an existing file so that every write goes to its end.
+    fn open_append(&self, path: &Path) -> io::Result<Box<dyn StorageFile>>;
+    /// Opens an existing file for reading.
+    fn open_read(&self, path: &Path) -> io::Result<Box<dyn ReadSeek>>;
+    /// Gives a file a second name; fails with `AlreadyExists` when that is taken.
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Removes one name of a file.
+    fn remove_file(&self, path: &Path) -> io::Result<()>;
+    /// Cuts a file to `len` bytes and makes that durable.
+    fn truncate(&self, path: &Path, len: u64) -> io::Result<()>;
+    /// Makes the names inside a directory durable.
+    fn sync_dir(&self, path: &Path) -> io::Result<()>;
+    /// Size, kind and identity of what a path names (links are followed).
+    fn metadata(&self, path: &Path) -> io::Result<Meta>;
+    /// The names in a directory, in its own order.
+    fn read_dir(&self, path: &Path) -> io::Result<Vec<PathBuf>>;
+    /// Takes the OS lock on `path` (made when absent) without waiting and writes
+    /// `contents` into it. `None` when somebody else holds it.
+    fn try_lock(&self, path: &Path, contents: &str) -> io::Result<Option<Box<dyn Held>>>;
+}
+
+/// A file being written.
+pub trait StorageFile: Send {
+    /// Writes some of `bytes`; may write less than all.
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize>;
+    /// Makes data and length durable.
+    fn sync(&mut self) -> io::Result<()>;
+
+    /// Writes all of `bytes`, however short the single writes are.
+    fn write_all(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            match self.write(bytes) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(n) => bytes = &bytes[n..],
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A file being read.
+pub trait ReadSeek: Read + Seek + Send {}
+impl<T: Read + Seek + Send> ReadSeek for T {}
+
+/// Something whose life is the life of an OS lock.
+pub trait Held: Send + Sync {}
+
+/// What [`Storage::metadata`] tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Meta {
+    /// Bytes.
+    pub len: u64,
+    /// Whether it is a directory.
+    pub is_dir: bool,
+    /// Time of the last write, epoch milliseconds.
+    pub modified_ms: i64,
+    /// A token that changes whenever the file does: device, inode, size and both times.
+    pub revision: Revision,
+}
+
+/// Names one state of one file (spec/session.md §9.6): device, inode, size, mtime and ctime in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Revision(pub u64, pub u64, pub u64, pub i128, pub i128);
+
+/// Reads a whole file.
+pub(crate) fn read(storage: &dyn Storage, path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    storage.open_read(path)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Reads up to `len` bytes from `offset`; less at the end of the file.
+pub(crate) fn read_at(
+    storage: &dyn Storage,
+    path: &Path,
+    offset: u64,
+    len: u64,
+) -> io::Result<Vec<u8>> {
+    let mut file = storage.open_read(path)?;
+    file.seek(SeekFrom::Start(offset))?;
+    let mut bytes = Vec::new();
+    file.take(len).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Whether a path names anything. Only "no such file" counts as absent.
+pub(crate) fn exists(storage: &dyn Storage, path: &Path) -> io::Result<bool> {
+    match storage.metadata(path) {
+        Ok(_) => Ok(true),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(e) => Err(e),
+    }
+}
+
+/// The real file system.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Disk;
+
+struct DiskFile(File);
+
+impl StorageFile for DiskFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)
+    }
+    fn sync(&mut self) -> io::Result<()> {
+        self.0.sync_all()
+    }
+}
+
+impl Storage for Disk {
+    fn create_dir(&self, path: &Path) -> io::Result<()> {
+        fs::DirBuilder::new().mode(DIR_MODE).create(path)
+    }
+    fn create_new(&self, path: &Path) -> io::Result<Box<dyn StorageFile>> {
+        let file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(FILE_MODE)
+            .open(path)?;
+        Ok(Box::new(DiskFile(file)))
+    }
+    fn open_append(&self, path: &Path) -> io::Result<Box<dyn StorageFile>> {
+        Ok(Box::new(DiskFile(
+            OpenOptions::new().append(true).open(path)?,
+        )))
+    }
+    fn open_read(&self, path: &Path) -> io::Result<Box<dyn ReadSeek>> {
+        Ok(Box::new(File::open(path)?))
+    }
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::hard_link(from, to)
+    }
+    fn remove_file(&self, path: &Path) -> io::Result<()> {
+        fs::remove_file(path)
+    }
+    fn truncate(&self, path: &Path, len: u64) -> io::Result<()> {
+        let file = OpenOptions::new().write(true).open(path)?;
+        file.set_len(len)?;
+        file.sync_all()
+    }
+    fn sync_dir(&self, path: &Path) -> io::Result<()> {
+        File::open(path)?.sync_all()
+    }
+    fn metadata(&self, path: &Path) -> io::Result<Meta> {
+        let m = fs::metadata(path)?;
+        let nanos = |secs: i64, nsec: i64| i128::from(secs) * 1_000_000_000 + i128::from(nsec);
+        let modified = m.modified()?;
+        let modified_ms = match modified.duration_since(UNIX_EPOCH) {
+            Ok(after) => i64::try_from(after.as_millis()).unwrap_or(i64::MAX),
+            Err(before) => i64::try_from(before.duration().as_millis()).map_or(i64::MIN, |ms| -ms),
+        };
+        Ok(Meta {
+            len: m.len(),
+            is_dir: m.is_dir(),
+            modified_ms,
+            revision: Revision(
+                m.dev(),
+                m.ino(),
+                m.size(),
+                nanos(m.mtime(), m.mtime_nsec()),
+                nanos(m.ctime(), m.ctime_nsec()),
+            ),
+        })
+    }
+    fn read_dir(&self, path: &Path) -> io::Result<Vec<PathBuf>> {
+        fs::read_dir(path)?.map(|entry| Ok(entry?.path())).collect()
+    }
+    fn try_lock(&self, path: &Path, contents: &str) -> io::Result<Option<Box<dyn Held>>> {
+        Ok(lock::try_lock(path, contents)?.map(|held| Box::new(held) as Box<dyn Held>))
+    }
+}

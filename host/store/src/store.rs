@@ -1,0 +1,297 @@
+//! The front: one store is one root directory.
+
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use dsh_session::{Seq, Session, Stored};
+
+use crate::StoreError;
+use crate::layout::Compression;
+use crate::list::{Entry, list};
+use crate::load::{Inspection, Loaded, Place, Target, load};
+use crate::locate::{Located, locate};
+use crate::log_file::{Encoding, LogFile, take_lock};
+use crate::pool::Pool;
+use crate::storage::{Disk, Storage};
+use crate::writer::Writer;
+
+/// The longest batch window: what a signed 32-bit count of milliseconds holds, as upstream's timers do.
+const MAX_DELAY: Duration = Duration::from_millis(i32::MAX as u64);
+
+/// Called for each background write that failed; the events are kept and the next one, or a flush, tries again.
+/// Gets the session's id and the cause. Must not block.
+pub type FailureHook = Arc<dyn Fn(&str, &StoreError) + Send + Sync>;
+
+/// How a store works. Start from [`StoreConfig::new`].
+#[derive(Clone)]
+pub struct StoreConfig {
+    /// Where the projects lie; made on the first write. A relative path is resolved once.
+    pub root: PathBuf,
+    /// How logs are encoded.
+    pub compression: Compression,
+    /// Whether runs of streamed chunks are written as one line. Affects writing only.
+    pub pack_chunks: bool,
+    /// How long the first event of a batch may wait for others, 1 ms to 2^31-1 ms.
+    pub write_batch_max_delay: Duration,
+    /// Told of failed background writes.
+    pub on_failure: Option<FailureHook>,
+}
+
+impl StoreConfig {
+    /// Upstream's defaults: Zstandard, packed, 200 ms.
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Self {
+            root: root.into(),
+            compression: Compression::Zstd,
+            pack_chunks: true,
+            write_batch_max_delay: Duration::from_millis(200),
+            on_failure: None,
+        }
+    }
+}
+
+/// Session logs below one root. Cheap to clone; clones share the writing threads.
+///
+/// Calls block on the file system; an async caller wraps those that read ([`Store::resume`], [`Store::inspect`],
+/// [`Store::list`]) in `spawn_blocking`.
+#[derive(Clone)]
+pub struct Store {
+    config: Arc<StoreConfig>,
+    storage: Arc<dyn Storage>,
+    pool: Arc<Pool>,
+}
+
+impl Store {
+    /// A store on the real file system. Nothing is touched yet.
+    ///
+    /// # Errors
+    /// [`StoreError::Config`].
+    pub fn open(config: StoreConfig) -> Result<Self, StoreError> {
+        Self::with_storage(config, Arc::new(Disk))
+    }
+
+    /// A store on another file system.
+    ///
+    /// # Errors
+    /// [`StoreError::Config`].
+    pub fn with_storage(
+        mut config: StoreConfig,
+        storage: Arc<dyn Storage>,
+    ) -> Result<Self, StoreError> {
+        config.root = resolve(&config.root)
+            .map_err(|e| StoreError::Config(format!("root {:?} is no path: {e}", config.root)))?;
+        let delay = config.write_batch_max_delay;
+        if delay < Duration::from_millis(1) || delay > MAX_DELAY {
+            return Err(StoreError::Config(format!(
+                "write_batch_max_delay is {delay:?}, allowed are 1 ms to {MAX_DELAY:?}"
+            )));
+        }
+        Ok(Self {
+            config: Arc::new(config),
+            storage,
+            pool: Arc::new(Pool::new()),
+        })
+    }
+
+    /// The absolute root.
+    pub fn root(&self) -> &Path {
+        &self.config.root
+    }
+
+    fn encoding(&self) -> Encoding {
+        Encoding {
+            compression: self.config.compression,
+            pack: self.config.pack_chunks,
+        }
+    }
+
+    fn writer(&self, log: LogFile, next_seq: u64) -> Result<Writer, StoreError> {
+        let StoreConfig {
+            write_batch_max_delay,
+            on_failure,
+            ..
+        } = &*self.config;
+        Writer::new(
+            &self.pool,
+            log,
+            next_seq,
+            *write_batch_max_delay,
+            on_failure.clone(),
+        )
+    }
+
+    /// A writer for a session that is not stored yet. Events that the session already has are queued. Nothing is on
+    /// disk before the first batch, which takes the lock.
+    ///
+    /// # Errors
+    /// [`StoreError::AlreadyExists`], [`StoreError::Layout`], [`StoreError::EmptyName`], [`StoreError::Io`].
+    pub fn create(&self, session: &Session) -> Result<Writer, StoreError> {
+        let id = session.id();
+        if let Some(path) = self.locate(id)?.only(id, self.config.compression)? {
+            return Err(StoreError::AlreadyExists {
+                id: id.to_string(),
+                path: path.to_owned(),
+            });
+        }
+        let log = LogFile::absent(
+            self.storage.clone(),
+            self.root(),
+            session.header(),
+            self.encoding(),
+        )?;
+        let writer = self.writer(log, 0)?;
+        for event in session.events() {
+            writer.enqueue(event.clone())?;
+        }
+        Ok(writer)
+    }
+
+    /// Opens a stored session for writing: takes the lock, cuts a torn tail, commits the closers of an open turn, and
+    /// restores the session. What the session appends on being restored (`session/end-seed`, stamped with `time_ms`)
+    /// is queued.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`], [`StoreError::Locked`], [`StoreError::Damaged`], [`StoreError::Layout`], [`StoreError::Io`].
+    pub fn resume(&self, id: &str, time_ms: i64) -> Result<(Session, Writer), StoreError> {
+        let (loaded, session, log) = self.open_for_writing(id, time_ms)?;
+        let stored = loaded.stored.len() as u64;
+        let writer = self.writer(log, stored)?;
+        for event in session.events_from(Seq(stored)) {
+            writer.enqueue(event.clone())?;
+        }
+        Ok((session, writer))
+    }
+
+    /// Commits the repair that [`Store::resume`] would, and nothing else.
+    ///
+    /// # Errors
+    /// As [`Store::resume`].
+    pub fn repair(&self, id: &str) -> Result<Inspection, StoreError> {
+        Ok(self.open_for_writing(id, 0)?.0.inspection)
+    }
+
+    /// Takes the lock, reads, and leaves a log that ends with a whole batch and a closed turn.
+    fn open_for_writing(
+        &self,
+        id: &str,
+        time_ms: i64,
+    ) -> Result<(Loaded, Session, LogFile), StoreError> {
+        let path = self.find(id)?;
+        let storage = &self.storage;
+        let lock = take_lock(&**storage, path.parent().unwrap_or(self.root()), id)?;
+        let (loaded, session) = self.load_sound(id, &path, time_ms)?;
+        let Inspection {
+            header,
+            torn,
+            closers,
+            ..
+        } = &loaded.inspection;
+        let mut log = LogFile::absent(storage.clone(), self.root(), header, self.encoding())?
+            .opened(&path, lock, &loaded.bytes, loaded.stored.len() as u64);
+        if torn.is_none() && closers.is_empty() {
+            return Ok((loaded, session, log));
+        }
+        let mut batch = Vec::new();
+        if let Some(torn) = torn {
+            let kept = loaded.stored.len() - torn.recovered;
+            let len = usize::try_from(torn.truncate_to)
+                .unwrap_or(usize::MAX)
+                .min(loaded.bytes.len());
+            log.cut(&loaded.bytes[..len], kept as u64)?;
+            batch.extend(
+                loaded.stored[kept..]
+                    .iter()
+                    .filter_map(|stored| match stored {
+                        Stored::Sound(event) => Some(event.clone()),
+                        Stored::Odd { .. } => None,
+                    }),
+            );
+        }
+        batch.extend(closers.iter().cloned());
+        log.write(&batch)?;
+        // What is on disk is what counts, so it is read again rather than trusted.
+        let (loaded, session) = self.load_sound(id, &path, time_ms)?;
+        Ok((loaded, session, log))
+    }
+
+    /// Loads a log that may be written to.
+    fn load_sound(
+        &self,
+        id: &str,
+        path: &Path,
+        time_ms: i64,
+    ) -> Result<(Loaded, Session), StoreError> {
+        let place = Place {
+            root: self.root(),
+            id: Some(id),
+        };
+        let (loaded, session) = load(&*self.storage, path, Some(place), time_ms)?;
+        match session {
+            Ok(session) => Ok((loaded, session)),
+            Err(damage) => Err(StoreError::Damaged {
+                path: path.to_owned(),
+                damage: Box::new(damage),
+            }),
+        }
+    }
+
+    /// Reads a log without changing anything: the longest sound prefix, and the damage if there is one.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`], [`StoreError::Layout`], [`StoreError::Io`]; [`StoreError::Damaged`] only when not even
+    /// the header can be read.
+    pub fn inspect(&self, target: &Target) -> Result<Inspection, StoreError> {
+        let (loaded, _) = match target {
+            Target::File(path) => load(&*self.storage, path, None, 0)?,
+            Target::Id(id) => {
+                let place = Place {
+                    root: self.root(),
+                    id: Some(id),
+                };
+                load(&*self.storage, &self.find(id)?, Some(place), 0)?
+            }
+        };
+        Ok(loaded.inspection)
+    }
+
+    /// All stored sessions, ordered by path, by their headers alone. One that cannot be read is an entry with its
+    /// damage; it hides no other.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] when the root itself cannot be read; an absent root is empty.
+    pub fn list(&self) -> Result<Vec<Entry>, StoreError> {
+        list(&*self.storage, self.root(), self.config.compression)
+    }
+
+    /// The log of a session.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`], [`StoreError::Layout`], [`StoreError::Io`].
+    pub fn find(&self, id: &str) -> Result<PathBuf, StoreError> {
+        match self.locate(id)?.only(id, self.config.compression)? {
+            Some(path) => Ok(path.to_owned()),
+            None => Err(StoreError::NotFound {
+                id: id.to_owned(),
+                root: self.root().to_owned(),
+            }),
+        }
+    }
+
+    fn locate(&self, id: &str) -> Result<Located, StoreError> {
+        locate(&*self.storage, self.root(), id, self.config.compression)
+    }
+}
+
+/// An absolute path without `.` and `..`, by its text alone as upstream resolves it.
+fn resolve(path: &Path) -> std::io::Result<PathBuf> {
+    let mut resolved = PathBuf::new();
+    for part in std::path::absolute(path)?.components() {
+        if part == Component::ParentDir {
+            resolved.pop();
+        } else {
+            resolved.push(part);
+        }
+    }
+    Ok(resolved)
+}

@@ -1,0 +1,239 @@
+//! What the tests of this crate share.
+
+use std::collections::VecDeque;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use dsh_session::Event;
+
+use crate::storage::{Disk, Held, Meta, ReadSeek, Storage, StorageFile};
+
+/// The crafted conformance cases of the session format.
+pub(crate) fn cases() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/conformance/session")
+}
+
+/// A case's file as JSON. Half surrogate pairs, which serde_json refuses, come out as U+FFFD.
+pub(crate) fn json(case: &str, file: &str) -> serde_json::Value {
+    let path = cases().join(case).join(file);
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    serde_json::from_str(&whole_pairs(&text)).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+/// Replaces the escapes of half surrogate pairs.
+pub(crate) fn whole_pairs(text: &str) -> String {
+    let unit = |at: usize| {
+        let hex = text.get(at..at + 6)?.strip_prefix("\\u")?;
+        u16::from_str_radix(hex, 16).ok()
+    };
+    let mut out = String::with_capacity(text.len());
+    let mut at = 0;
+    while let Some(c) = text[at..].chars().next() {
+        let high = unit(at).is_some_and(|u| (0xd800..0xdc00).contains(&u));
+        let low = unit(at).is_some_and(|u| (0xdc00..0xe000).contains(&u));
+        let followed = unit(at + 6).is_some_and(|u| (0xdc00..0xe000).contains(&u));
+        let len = match (c, high, low) {
+            ('\\', true, _) if followed => 12,
+            ('\\', true, _) | ('\\', _, true) => {
+                out.push_str("\\ufffd");
+                at += 6;
+                continue;
+            }
+            ('\\', ..) => 2,
+            _ => c.len_utf8(),
+        };
+        out.push_str(&text[at..at + len]);
+        at += len;
+    }
+    out
+}
+
+/// The disk, with a journal of what was asked of it and faults on order.
+pub(crate) struct Faulty {
+    disk: Disk,
+    root: PathBuf,
+    inner: Arc<Mutex<Inner>>,
+}
+
+#[derive(Default)]
+struct Inner {
+    journal: Vec<String>,
+    faults: VecDeque<Fault>,
+}
+
+/// One operation that will fail once.
+struct Fault {
+    /// The operation's name in the journal.
+    op: &'static str,
+    /// For `write`: how many bytes still reach the file first. Else: how many times it works first.
+    after: usize,
+    kind: io::ErrorKind,
+}
+
+impl Inner {
+    fn fault(&mut self, op: &str) -> Option<Fault> {
+        let next = self.faults.front_mut().filter(|f| f.op == op)?;
+        if next.after > 0 {
+            next.after -= 1;
+            return None;
+        }
+        self.faults.pop_front()
+    }
+}
+
+fn lock(inner: &Mutex<Inner>) -> MutexGuard<'_, Inner> {
+    inner.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Faulty {
+    pub(crate) fn new(root: &Path) -> Arc<Self> {
+        Arc::new(Self {
+            disk: Disk,
+            root: root.to_owned(),
+            inner: Arc::default(),
+        })
+    }
+
+    /// Lets the next `op` fail, after the faults that are on order already.
+    pub(crate) fn fail(&self, op: &'static str, after: usize, kind: io::ErrorKind) {
+        lock(&self.inner)
+            .faults
+            .push_back(Fault { op, after, kind });
+    }
+
+    /// Lets the `nth` `op` from now fail, counted from 1.
+    pub(crate) fn fail_nth(&self, op: &'static str, nth: usize, kind: io::ErrorKind) {
+        self.fail(op, nth - 1, kind);
+    }
+
+    /// What changed the disk since the last call; `$` is the root, names of temporary files are `TMP`.
+    pub(crate) fn journal(&self) -> Vec<String> {
+        std::mem::take(&mut lock(&self.inner).journal)
+    }
+
+    fn note<T>(
+        &self,
+        op: &str,
+        path: &Path,
+        result: impl FnOnce() -> io::Result<T>,
+    ) -> io::Result<T> {
+        let mut name = path.strip_prefix(&self.root).map_or_else(
+            |_| "outside".to_owned(),
+            |p| {
+                if p.as_os_str().is_empty() {
+                    "$".to_owned()
+                } else {
+                    format!("$/{}", p.display())
+                }
+            },
+        );
+        if name.ends_with(".tmp") {
+            name = "TMP".to_owned();
+        }
+        let mut inner = lock(&self.inner);
+        inner.journal.push(format!("{op} {name}"));
+        match inner.fault(op) {
+            Some(fault) => Err(fault.kind.into()),
+            None => {
+                drop(inner);
+                result()
+            }
+        }
+    }
+}
+
+struct FaultyFile {
+    file: Box<dyn StorageFile>,
+    inner: Arc<Mutex<Inner>>,
+}
+
+impl StorageFile for FaultyFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut inner = lock(&self.inner);
+        let Some(fault) = inner.faults.front_mut().filter(|f| f.op == "write") else {
+            inner.journal.push("write".to_owned());
+            drop(inner);
+            return self.file.write(bytes);
+        };
+        let (after, kind) = (fault.after.min(bytes.len()), fault.kind);
+        // A short write first, then the error, as a full disk does it.
+        if after > 0 {
+            fault.after = 0;
+            inner.journal.push(format!("short write {after}"));
+            drop(inner);
+            return self.file.write(&bytes[..after]);
+        }
+        inner.faults.pop_front();
+        inner.journal.push("failed write".to_owned());
+        Err(kind.into())
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        let mut inner = lock(&self.inner);
+        inner.journal.push("sync".to_owned());
+        match inner.fault("sync") {
+            Some(fault) => Err(fault.kind.into()),
+            None => {
+                drop(inner);
+                self.file.sync()
+            }
+        }
+    }
+}
+
+impl Faulty {
+    fn wrap(&self, file: Box<dyn StorageFile>) -> Box<dyn StorageFile> {
+        Box::new(FaultyFile {
+            file,
+            inner: self.inner.clone(),
+        })
+    }
+}
+
+impl Storage for Faulty {
+    fn create_dir(&self, path: &Path) -> io::Result<()> {
+        self.note("mkdir", path, || self.disk.create_dir(path))
+    }
+    fn create_new(&self, path: &Path) -> io::Result<Box<dyn StorageFile>> {
+        self.note("create", path, || self.disk.create_new(path))
+            .map(|file| self.wrap(file))
+    }
+    fn open_append(&self, path: &Path) -> io::Result<Box<dyn StorageFile>> {
+        self.note("append", path, || self.disk.open_append(path))
+            .map(|file| self.wrap(file))
+    }
+    fn open_read(&self, path: &Path) -> io::Result<Box<dyn ReadSeek>> {
+        self.disk.open_read(path)
+    }
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.note("link", to, || self.disk.link(from, to))
+    }
+    fn remove_file(&self, path: &Path) -> io::Result<()> {
+        self.note("unlink", path, || self.disk.remove_file(path))
+    }
+    fn truncate(&self, path: &Path, len: u64) -> io::Result<()> {
+        self.note("truncate", path, || self.disk.truncate(path, len))
+    }
+    fn sync_dir(&self, path: &Path) -> io::Result<()> {
+        self.note("syncdir", path, || self.disk.sync_dir(path))
+    }
+    fn metadata(&self, path: &Path) -> io::Result<Meta> {
+        self.disk.metadata(path)
+    }
+    fn read_dir(&self, path: &Path) -> io::Result<Vec<PathBuf>> {
+        self.disk.read_dir(path)
+    }
+    fn try_lock(&self, path: &Path, contents: &str) -> io::Result<Option<Box<dyn Held>>> {
+        self.note("lock", path, || self.disk.try_lock(path, contents))
+    }
+}
+
+/// An event without meaning, for logs that are only counted.
+pub(crate) fn todo_event(seq: u64) -> Arc<Event> {
+    let line = format!(
+        "{{\"type\":\"todo/write\",\"seq\":{seq},\"time\":{},\"data\":{{\"todos\":[]}}}}",
+        1_700_000_000_000 + seq
+    );
+    Arc::new(Event::parse(&line).unwrap())
+}

@@ -1,0 +1,321 @@
+//! The server.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::thread::JoinHandle;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{oneshot, watch};
+
+use crate::answer::{Answer, End, Step};
+
+/// Requests kept; more are answered with 503.
+const MAX_REQUESTS: usize = 10_000;
+/// Bytes of a request's head.
+const MAX_HEAD: usize = 64 << 10;
+/// Bytes of a request's body.
+const MAX_BODY: usize = 64 << 20;
+
+type Script = Box<dyn FnMut(&Recorded) -> Answer + Send>;
+
+/// A request that came.
+#[derive(Debug, Clone)]
+pub struct Recorded {
+    /// `GET`, `POST`, ...
+    pub method: String,
+    /// With its query.
+    pub path: String,
+    /// In order, as they were written.
+    pub headers: Vec<(String, String)>,
+    /// The whole of it.
+    pub body: Vec<u8>,
+}
+
+impl Recorded {
+    /// A header's value; case does not matter.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let found = self
+            .headers
+            .iter()
+            .find(|(known, _)| known.eq_ignore_ascii_case(name));
+        found.map(|(_, value)| value.as_str())
+    }
+
+    /// The body as text.
+    #[must_use]
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+}
+
+/// A running server.
+pub struct Mock {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    gate: watch::Sender<u64>,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    script: Mutex<Script>,
+    requests: Mutex<Vec<Recorded>>,
+    written: AtomicU64,
+    closed: AtomicU64,
+}
+
+impl Mock {
+    /// Gives these answers one after another, whatever is asked; then 500.
+    ///
+    /// # Panics
+    /// Where no loopback port can be had.
+    #[must_use]
+    pub fn start(answers: Vec<Answer>) -> Self {
+        let mut answers = answers.into_iter();
+        Self::with(move |_| {
+            answers
+                .next()
+                .unwrap_or_else(|| Answer::new(500, "the mock has no answer left"))
+        })
+    }
+
+    /// Lets a function answer.
+    ///
+    /// # Panics
+    /// Where no loopback port can be had.
+    #[must_use]
+    pub fn with(script: impl FnMut(&Recorded) -> Answer + Send + 'static) -> Self {
+        let shared = Arc::new(Shared {
+            script: Mutex::new(Box::new(script)),
+            requests: Mutex::default(),
+            written: AtomicU64::new(0),
+            closed: AtomicU64::new(0),
+        });
+        let (stop, stopped) = oneshot::channel();
+        let (tell, told) = mpsc::channel();
+        let (gate, gate_watch) = watch::channel(0);
+        let for_thread = Arc::clone(&shared);
+        let thread = std::thread::spawn(move || run(&for_thread, &gate_watch, stopped, &tell));
+        let address = told
+            .recv()
+            .expect("the mock's thread ended")
+            .expect("no loopback port");
+        Self {
+            address,
+            shared,
+            gate,
+            stop: Some(stop),
+            thread: Some(thread),
+        }
+    }
+
+    /// `http://127.0.0.1:<port>`, without a slash at its end.
+    #[must_use]
+    pub fn base_url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// The port.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.address.port()
+    }
+
+    /// All that came so far.
+    #[must_use]
+    pub fn requests(&self) -> Vec<Recorded> {
+        lock(&self.shared.requests).clone()
+    }
+
+    /// Lets one more [`Step::Gate`] of each answer pass.
+    pub fn open_gate(&self) {
+        self.gate.send_modify(|opened| *opened += 1);
+    }
+
+    /// Bytes of bodies that the system took so far.
+    #[must_use]
+    pub fn written(&self) -> u64 {
+        self.shared.written.load(Ordering::SeqCst)
+    }
+
+    /// Connections that are over, on either side's doing.
+    #[must_use]
+    pub fn closed(&self) -> u64 {
+        self.shared.closed.load(Ordering::SeqCst)
+    }
+}
+
+impl Drop for Mock {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn run(
+    shared: &Arc<Shared>,
+    gate: &watch::Receiver<u64>,
+    stopped: oneshot::Receiver<()>,
+    tell: &mpsc::Sender<io::Result<SocketAddr>>,
+) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let runtime = match runtime {
+        Ok(runtime) => runtime,
+        Err(error) => return drop(tell.send(Err(error))),
+    };
+    runtime.block_on(async {
+        let listener = match TcpListener::bind(("127.0.0.1", 0)).await {
+            Ok(listener) => listener,
+            Err(error) => return drop(tell.send(Err(error))),
+        };
+        let _ = tell.send(listener.local_addr());
+        let accept = async {
+            while let Ok((stream, _)) = listener.accept().await {
+                let (shared, gate) = (Arc::clone(shared), gate.clone());
+                tokio::spawn(async move {
+                    // A client that goes away is part of what tests do.
+                    let _ = connection(stream, &shared, gate).await;
+                    shared.closed.fetch_add(1, Ordering::SeqCst);
+                });
+            }
+        };
+        tokio::select! {
+            () = accept => {}
+            _ = stopped => {}
+        }
+    });
+}
+
+async fn connection(
+    stream: TcpStream,
+    shared: &Shared,
+    mut gate: watch::Receiver<u64>,
+) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let mut stream = BufReader::new(stream);
+    while let Some(request) = read_request(&mut stream).await? {
+        let answer = {
+            let mut requests = lock(&shared.requests);
+            if requests.len() < MAX_REQUESTS {
+                requests.push(request.clone());
+                drop(requests);
+                (lock(&shared.script))(&request)
+            } else {
+                Answer::new(503, "the mock keeps no more requests")
+            }
+        };
+        if !play(&mut stream, answer, shared, &mut gate).await? {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Whether the connection can be used again.
+async fn play(
+    stream: &mut BufReader<TcpStream>,
+    answer: Answer,
+    shared: &Shared,
+    gate: &mut watch::Receiver<u64>,
+) -> io::Result<bool> {
+    if let Some(delay) = answer.delay {
+        tokio::time::sleep(delay).await;
+    }
+    if answer.silent {
+        return stall(stream).await;
+    }
+    let mut head = format!("HTTP/1.1 {} Mock\r\n", answer.status);
+    for (name, value) in &answer.headers {
+        head.push_str(&format!("{name}: {value}\r\n"));
+    }
+    head.push_str("transfer-encoding: chunked\r\n\r\n");
+    stream.write_all(head.as_bytes()).await?;
+    let mut gates = 0;
+    for step in answer.steps {
+        match step {
+            Step::Bytes(bytes) if bytes.is_empty() => {}
+            Step::Bytes(bytes) => {
+                let mut chunk = format!("{:x}\r\n", bytes.len()).into_bytes();
+                chunk.extend_from_slice(&bytes);
+                chunk.extend_from_slice(b"\r\n");
+                stream.write_all(&chunk).await?;
+                shared
+                    .written
+                    .fetch_add(bytes.len() as u64, Ordering::SeqCst);
+            }
+            Step::Pause(time) => tokio::time::sleep(time).await,
+            Step::Gate => {
+                gates += 1;
+                let _ = gate.wait_for(|opened| *opened >= gates).await;
+            }
+        }
+    }
+    match answer.end {
+        End::Clean => {
+            stream.write_all(b"0\r\n\r\n").await?;
+            Ok(true)
+        }
+        End::Reset => {
+            // Closing without lingering resets; what was sent before stays readable.
+            stream.get_mut().set_zero_linger()?;
+            Ok(false)
+        }
+        End::Cut => Ok(false),
+        End::Stall => stall(stream).await,
+    }
+}
+
+/// Waits until the client goes away.
+async fn stall(stream: &mut BufReader<TcpStream>) -> io::Result<bool> {
+    let mut rest = [0; 512];
+    while stream.read(&mut rest).await? > 0 {}
+    Ok(false)
+}
+
+async fn read_request(stream: &mut BufReader<TcpStream>) -> io::Result<Option<Recorded>> {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        match stream.read_u8().await {
+            Ok(byte) if head.len() < MAX_HEAD => head.push(byte),
+            Ok(_) => return Err(io::Error::other("the head is too long")),
+            Err(_) => return Ok(None),
+        }
+    }
+    let head = String::from_utf8_lossy(&head).into_owned();
+    let mut lines = head.split("\r\n");
+    let mut first = lines.next().unwrap_or_default().split(' ');
+    let mut word = || first.next().unwrap_or_default().to_owned();
+    let (method, path) = (word(), word());
+    let headers: Vec<(String, String)> = lines
+        .filter_map(|line| line.split_once(':'))
+        .map(|(name, value)| (name.to_owned(), value.trim().to_owned()))
+        .collect();
+    let mut request = Recorded {
+        method,
+        path,
+        headers,
+        body: Vec::new(),
+    };
+    let length = request
+        .header("content-length")
+        .and_then(|length| length.parse().ok())
+        .unwrap_or(0);
+    if length > MAX_BODY {
+        return Err(io::Error::other("the body is too long"));
+    }
+    request.body.resize(length, 0);
+    stream.read_exact(&mut request.body).await?;
+    Ok(Some(request))
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
