@@ -22,11 +22,11 @@ pub struct Interpreted {
 ///
 /// # Errors
 /// The first fault, in the order of §9.8; see [`Error::class`] for how to report it.
-pub fn interpret(header: &Header, stored: Vec<Stored>) -> Result<Interpreted, Error> {
-    let (log, fault) = interpret_prefix(header, &stored);
+pub fn interpret(header: &Header, stored: &[Stored]) -> Result<Interpreted, Error> {
+    let (log, fault) = interpret_prefix(header, stored);
     match fault {
         None => Ok(log),
-        Some(found) => Err(first_fault(header, &stored).unwrap_or(found)),
+        Some(found) => Err(first_fault(header, stored).unwrap_or(found)),
     }
 }
 

@@ -154,9 +154,7 @@ pub(crate) fn fault(event: &Event) -> Option<&'static str> {
     if effort.is_some() && !filled(effort) {
         return Some("has an empty reasoningEffort");
     }
-    let Some(defaults) = header.and_then(|header| header.get("adapterDefaults")) else {
-        return None;
-    };
+    let defaults = header.and_then(|header| header.get("adapterDefaults"))?;
     let sound = defaults.is_object()
         && defaults.entries().all(|(key, mark)| {
             DEFAULTS.into_iter().any(|name| key.is(name))

@@ -159,7 +159,7 @@ fn run<'a>(first: Chunk<'a>, events: &'a [Arc<Event>]) -> Vec<Chunk<'a>> {
     for pair in events.windows(2) {
         match Chunk::of(&pair[1]) {
             Some(chunk) if follows(&pair[1], &pair[0]) && chunk.continues(&first) => {
-                run.push(chunk)
+                run.push(chunk);
             }
             _ => break,
         }

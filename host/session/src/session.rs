@@ -43,12 +43,32 @@ impl Session {
     /// # Errors
     /// The header's and the first unsound event's (§6 "Seed").
     pub fn with_seed(header: Header, seed: Vec<Arc<Event>>, time: i64) -> Result<Session, Error> {
+        match Session::salvage(header, seed, time)? {
+            (session, None) => Ok(session),
+            (_, Some(fault)) => Err(fault),
+        }
+    }
+
+    /// [`Session::with_seed`] that keeps what is sound: the session of the longest sound prefix, and why it ends there.
+    ///
+    /// # Errors
+    /// The header's.
+    pub fn salvage(
+        header: Header,
+        seed: Vec<Arc<Event>>,
+        time: i64,
+    ) -> Result<(Session, Option<Error>), Error> {
         let mut session = Session::new(header)?;
         session.events.reserve(seed.len() + 1);
+        let mut fault = None;
         for (index, event) in seed.into_iter().enumerate() {
-            check_seed(&event, index as u64)?;
-            let plan = session.check(&event)?;
-            session.commit(event, plan);
+            match check_seed(&event, index as u64).and_then(|()| session.check(&event)) {
+                Ok(plan) => session.commit(event, plan),
+                Err(found) => {
+                    fault = Some(found);
+                    break;
+                }
+            }
         }
         session.first_live_seq = session.events.len() as u64;
         if session
@@ -57,7 +77,7 @@ impl Session {
         {
             session.append(Draft::new(Kind::SessionEndSeed, Json::empty_object()), time)?;
         }
-        Ok(session)
+        Ok((session, fault))
     }
 
     /// A session continued from storage, `events` as [`crate::interpret`] gave them plus closers. Like

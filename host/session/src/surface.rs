@@ -16,7 +16,7 @@ pub struct Surface {
 }
 
 /// What a checked event will do.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) enum Plan {
     Nothing,
     Push,

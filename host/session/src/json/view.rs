@@ -19,7 +19,7 @@ pub enum Kind {
 
 /// One value inside a text in normal form. Equality is equality of texts: the order of members counts, see
 /// [`Value::same`].
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Value<'a> {
     text: &'a str,
 }
