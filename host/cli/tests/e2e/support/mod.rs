@@ -10,5 +10,5 @@ mod scratch;
 pub(crate) use log::{Record, data, kinds, kinds_with_one_chunk};
 pub(crate) use machine::can_confine;
 pub(crate) use run::{Dsh, Ended, Running, wait_until};
-pub(crate) use say::{Say, say};
+pub(crate) use say::say;
 pub(crate) use scratch::{Scratch, root};
