@@ -64,7 +64,9 @@ pub(crate) fn compile(toolchain: &toolchain::Toolchain, workspace: &Path, out: &
 /// dev build of it gives the same code as a release build.
 fn precompile(out: &Path) -> Result<()> {
     let mut cargo = process::cargo();
-    cargo.args(["build", "--quiet", "--locked", "--package", "dsh-plugin", "--bin", "dsh-aot"]);
+    // All of the workspace but the binary that embeds what is made here: with
+    // fewer packages, dependencies would get other features and be built twice.
+    cargo.args(["build", "--quiet", "--locked", "--workspace", "--exclude", "dsh", "--bins"]);
     process::run(&mut cargo)?;
     let compiler = cache::target().join("debug/dsh-aot");
     for entry in std::fs::read_dir(out)? {

@@ -13,7 +13,7 @@ const TASK: &str = "Fix the greeting in hello.txt and check it";
 /// Builds `dsh` and plays the demo in a folder of its own below `target`.
 pub(crate) fn play() -> Result<()> {
     components::build()?;
-    process::run(process::cargo().args(["build", "--quiet", "--locked", "--package", "dsh"]))?;
+    process::run(process::cargo().args(["build", "--quiet", "--locked", "--workspace", "--bins"]))?;
     let folder = root().join("target/demo");
     let _ = std::fs::remove_dir_all(&folder);
     let (home, work) = (folder.join("home"), folder.join("work"));

@@ -36,7 +36,7 @@ fn main() -> ExitCode {
     let rest: Vec<String> = arguments.collect();
     let done = match command.as_deref() {
         Some("plugins") => components::build().map(drop),
-        Some("guests") => guests::build(),
+        Some("guests") => components::build().and_then(|_| guests::build()),
         Some("demo") => demo::play(),
         Some("test") => tests::run(&rest),
         Some("bench") => bench::run(&rest),

@@ -217,6 +217,15 @@ pub trait Workspace: Send + Sync {
     async fn stat(&self, path: &str) -> Result<Metadata, PluginError>;
     /// At most `limit` bytes from `offset` on.
     async fn read(&self, path: &str, offset: u64, limit: u32) -> Result<Slice, PluginError>;
+    /// As `read`, for a change under this guard, which is checked first and fails
+    /// as the write would. Does not count as the session's having read the file.
+    async fn read_for(
+        &self,
+        path: &str,
+        guard: Guard,
+        offset: u64,
+        limit: u32,
+    ) -> Result<Slice, PluginError>;
     /// A directory's entries.
     async fn list_dir(&self, path: &str) -> Result<Vec<DirEntry>, PluginError>;
     /// Replaces the file in one atomic step, and makes the directories above it.

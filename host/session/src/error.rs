@@ -219,9 +219,7 @@ impl Error {
     /// How a reader of a stored log should report it.
     pub fn class(&self) -> ErrorClass {
         match self {
-            Error::UnknownKind { .. }
-            | Error::UnsupportedVersion { .. }
-            | Error::Removed { .. } => ErrorClass::Unsupported,
+            Error::UnknownKind { .. } | Error::UnsupportedVersion { .. } => ErrorClass::Unsupported,
             Error::Fork { .. } => ErrorClass::Refused,
             _ => ErrorClass::Corrupt,
         }

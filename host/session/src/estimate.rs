@@ -27,6 +27,9 @@ pub fn message(message: Value<'_>) -> u64 {
     message.get("content").map_or(0, content) + OVERHEAD
 }
 
+/// Tool results nested deeper than any program writes are measured as text, so that no text costs more than its length.
+const DEEPEST: usize = 16;
+
 /// Tokens of a list of content blocks. Tool results may nest; an explicit stack walks them.
 pub fn content(blocks: Value<'_>) -> u64 {
     let mut sum = 0;
@@ -41,7 +44,9 @@ pub fn content(blocks: Value<'_>) -> u64 {
         match &*tag {
             "text" | "reasoning" => sum += string(block.get("text")),
             "tool-call" => sum += string(block.get("name")) + string(block.get("arguments")),
-            "tool-result" => lists.extend(block.get("content").map(Value::items)),
+            "tool-result" if lists.len() < DEEPEST => {
+                lists.extend(block.get("content").map(Value::items));
+            }
             _ => sum += text(block),
         }
     }

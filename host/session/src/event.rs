@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use crate::json::{self, text};
+use crate::legacy;
 use crate::{Error, Json, Kind, SurfaceFault, Value};
 
 /// The position of an event in its log, from 0 without gaps.
@@ -201,7 +202,8 @@ impl Event {
         in_order: &mut bool,
     ) -> Result<(), Fault> {
         let fault = |fault| Fault::Surface(self.kind.clone(), self.seq, fault);
-        if !self.kind.is_surface() && (op.is_some() || sources.is_some()) {
+        let surface = self.kind.is_surface() || self.kind.as_str() == legacy::STEERING;
+        if !surface && (op.is_some() || sources.is_some()) {
             return Err(fault(match op {
                 Some(_) => SurfaceFault::OpOnLogOnly,
                 None => SurfaceFault::SourcesOnLogOnly,
@@ -354,3 +356,7 @@ impl Draft {
         self
     }
 }
+
+#[cfg(test)]
+#[path = "event_tests.rs"]
+mod tests;

@@ -207,3 +207,50 @@ fn read(value: Value<'_>) -> Result<Header, Error> {
         fault,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(version: &str, rest: &str) -> String {
+        format!(r#"{{"type":"session","version":{version},"id":"s","createdAt":5,{rest}}}"#)
+    }
+
+    fn code(line: &str) -> &'static str {
+        Header::parse_line(line).map_or_else(|error| error.code(), |_| "")
+    }
+
+    #[test]
+    fn a_foreign_version_is_reported_before_any_other_fault() {
+        for version in ["1", "-1", "0.5", "1e400"] {
+            let foreign = format!(r#"{{"version":{version}}}"#);
+            assert_eq!(code(&foreign), "SESSION_VERSION_UNSUPPORTED", "{version}");
+        }
+        assert_eq!(
+            code(&line("\"0\"", "\"delegationDepth\":0")),
+            "SESSION_HEADER_INVALID"
+        );
+        assert_eq!(code(&line("-0", "\"delegationDepth\":0")), "");
+        assert_eq!(code("{"), "JSON_INVALID");
+    }
+
+    #[test]
+    fn negative_zero_is_no_count() {
+        assert_eq!(
+            code(&line("0", "\"delegationDepth\":-0")),
+            "SESSION_HEADER_INVALID"
+        );
+        assert_eq!(code(&line("0", "\"delegationDepth\":0,\"other\":-0")), "");
+    }
+
+    #[test]
+    fn what_only_a_session_checks_can_still_be_listed() {
+        let listed =
+            Header::parse_line(&line("0", "\"delegationDepth\":1,\"cwd\":\"rel\"")).unwrap();
+        assert_eq!(listed.cwd.as_deref(), Some("rel"));
+        assert_eq!(listed.check().unwrap_err().code(), "SESSION_HEADER_INVALID");
+        let listed =
+            Header::parse_line(&line("0", "\"delegationDepth\":1,\"parentSession\":5")).unwrap();
+        assert!(listed.check().is_err());
+    }
+}

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use crate::event::Fault;
-use crate::legacy::{Upgrade, upgrade};
+use crate::legacy::{STEERING, Upgrade, upgrade};
 use crate::{Error, Event, Header, Kind, Seq, Stored, Value, message, session};
 
 /// A decoded log that passed the reader's checks.
@@ -171,9 +171,7 @@ fn reshape(
 fn check_kind(item: &Stored) -> Result<(), Error> {
     match item {
         Stored::Sound(event) => {
-            let known = event.ignorable
-                || event.kind.is_known()
-                || event.kind.as_str() == "steering/message";
+            let known = event.ignorable || event.kind.is_known() || event.kind.as_str() == STEERING;
             if known {
                 Ok(())
             } else {
@@ -205,3 +203,7 @@ pub fn check_known(events: &[Arc<Event>]) -> Result<(), Error> {
         None => Ok(()),
     }
 }
+
+#[cfg(test)]
+#[path = "interpret_tests.rs"]
+mod tests;

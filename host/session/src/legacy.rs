@@ -7,6 +7,9 @@ use std::sync::Arc;
 
 use crate::{Event, Json, Kind, SurfaceOp, Value};
 
+/// The older kind of a message that steered a running turn; it was a surface event.
+pub(crate) const STEERING: &str = "steering/message";
+
 /// What became of an event.
 pub(crate) enum Upgrade {
     /// It has today's shape, or one that is not for this module to judge.
@@ -23,7 +26,7 @@ pub(crate) fn upgrade(event: &Event, session: &str, earlier: &[Arc<Event>]) -> U
     match &event.kind {
         Kind::TurnStart => turn_start(event, data),
         Kind::TurnEnd => turn_end(event, data),
-        Kind::Foreign(name) if **name == *"steering/message" => steering(event, data, session),
+        Kind::Foreign(name) if **name == *STEERING => steering(event, data, session),
         Kind::UserMessage => user(event, data, session),
         Kind::AssistantMessage => assistant(event, data, session),
         Kind::ToolResult => tool(event, data, session, earlier),
@@ -172,7 +175,7 @@ fn steering(event: &Event, data: Value<'_>, session: &str) -> Upgrade {
         });
         return Upgrade::To(event.upgraded(Kind::UserMessage, data));
     }
-    Upgrade::Malformed("steering/message")
+    Upgrade::Malformed(STEERING)
 }
 
 /// Whether an object has all of `present` and none of `absent`.

@@ -31,6 +31,7 @@ mod messages;
 mod request;
 mod session;
 mod surface;
+mod work;
 
 pub mod estimate;
 pub mod rows;
@@ -52,6 +53,7 @@ pub use messages::{Digest, Message, Messages};
 pub use request::{RequestContext, RequestHeader};
 pub use session::Session;
 pub use surface::Surface;
+pub use work::ConsumedWork;
 
 /// What [`Session::append`] fails with.
 pub type AppendError = Error;

@@ -198,3 +198,7 @@ impl Derivation {
         &self.list
     }
 }
+
+#[cfg(test)]
+#[path = "messages_tests.rs"]
+mod tests;

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use crate::event::Fault;
-use crate::{Event, Json, Kind, MAX_SAFE_INTEGER, Seq, Stored, Value};
+use crate::{Error, Event, Json, Kind, MAX_SAFE_INTEGER, Seq, Stored, Value, json};
 
 /// Shorter runs are written as events.
 const SHORTEST_RUN: usize = 3;
@@ -197,6 +197,21 @@ fn write_row(events: &[Arc<Event>], run: &[Chunk<'_>], out: &mut String) {
         out.push_str(chunk.payload.as_str());
     }
     out.push_str("]}}");
+}
+
+/// Decodes one line after the header: a row gives its events, any other value gives itself, unchecked.
+///
+/// # Errors
+/// [`Error::Json`]; [`Error::Envelope`] for a malformed row.
+pub fn decode_line(line: &str) -> Result<Vec<Stored>, Error> {
+    let subject = || "stored line".to_owned();
+    let text = json::restored(line).map_err(|source| Error::Json {
+        subject: subject(),
+        source,
+    })?;
+    let mut out = Vec::new();
+    decode(Value::trusted(&text), &mut out).map_err(|fault| fault.into_error(subject()))?;
+    Ok(out)
 }
 
 /// Decodes one stored value: a row gives its events, anything else gives itself.

@@ -207,3 +207,7 @@ fn without_content(data: Value<'_>) -> Option<crate::Json> {
     ))
     .ok()
 }
+
+#[cfg(test)]
+#[path = "surface_tests.rs"]
+mod tests;

@@ -102,7 +102,7 @@ fn a_cut_frame_gives_a_prefix_and_all_of_it_without_its_checksum() {
         .collect();
     let frame = encode(text.as_bytes()).unwrap();
     let mut longest = 0;
-    for cut in (0..frame.len()).step_by(997) {
+    for cut in (0..frame.len()).step_by(2003) {
         let part = decode_torn(&frame[..cut]);
         assert!(text.as_bytes().starts_with(&part));
         assert!(part.len() >= longest);
@@ -141,7 +141,7 @@ fn a_frame_cannot_ask_for_more_than_the_limit() {
 #[test]
 fn any_bytes_are_scanned_without_a_panic() {
     let frame = encode(b"{\"type\":\"session\"}\n").unwrap();
-    for seed in 0..2000_usize {
+    for seed in 0..500_usize {
         let mut bytes = frame.repeat(2);
         let at = seed * 31 % bytes.len();
         bytes[at] = bytes[at].wrapping_add(u8::try_from(seed % 251).unwrap());

@@ -41,8 +41,18 @@ impl Entry {
         match &self.header {
             Ok(header) => Some(header.id.clone()),
             Err(_) => {
-                let dir = self.path.parent()?.file_name()?.to_str()?;
-                layout::decode_segment(dir).map(Into::into)
+                let name = self.path.file_name()?.to_str()?;
+                let is_log = [Compression::None, Compression::Zstd]
+                    .iter()
+                    .any(|c| c.file_name() == name);
+                let segment = if is_log {
+                    self.path.parent()?.file_name()?.to_str()?
+                } else {
+                    name.strip_suffix(".zstd")
+                        .unwrap_or(name)
+                        .strip_suffix(".jsonl")?
+                };
+                layout::decode_segment(segment).map(Into::into)
             }
         }
     }
@@ -144,6 +154,7 @@ fn in_project(
     entries
 }
 
+/// A header that a session can have, in its place.
 fn identified(
     storage: &dyn Storage,
     root: &Path,
@@ -151,6 +162,15 @@ fn identified(
     header: Header,
     compression: Compression,
 ) -> Result<Header, Damage> {
+    if let Err(e) = header.check() {
+        return Err(Damage {
+            class: e.class().into(),
+            stage: Stage::Interpret,
+            offset: Some(0),
+            seq: None,
+            reason: e.to_string(),
+        });
+    }
     match check_identity(
         storage,
         path,

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use dsh_session::{Error, Event, Header, Session, Stored, closers, interpret};
+use dsh_session::{Event, Header, Interpreted, Seq, Session, Stored, closers, interpret_prefix};
 
 use crate::layout::{self, Compression};
 use crate::scan::{Scanned, scan};
@@ -199,46 +199,61 @@ struct Judged {
     session: Result<Session, Damage>,
 }
 
-/// Puts events through the session's rules: all of them, else the longest prefix that passes.
+/// Puts events through the session's rules, as far as they hold.
 fn judge(header: &Header, stored: &[Stored], time_ms: i64) -> Judged {
-    let mut error = match try_judge(header, stored, time_ms) {
-        Ok(judged) => return judged,
-        Err(e) => e,
+    let (
+        Interpreted {
+            mut events,
+            migrated,
+        },
+        fault,
+    ) = interpret_prefix(header, stored);
+    let closers = if fault.is_none() {
+        closers(&events)
+    } else {
+        Vec::new()
     };
-    // A longer prefix of an unsound one is unsound too, so the edge can be searched for.
-    let (mut sound, mut unsound) = (0, stored.len());
-    let (mut events, mut migrated) = (Vec::new(), 0);
-    while unsound - sound > 1 {
-        let middle = sound + (unsound - sound) / 2;
-        match try_judge(header, &stored[..middle], time_ms) {
-            Ok(judged) => (sound, events, migrated) = (middle, judged.events, judged.migrated),
-            Err(e) => (unsound, error) = (middle, e),
+    let all = events.iter().chain(&closers).cloned().collect();
+    let (sound, fault) = match Session::salvage(header.clone(), all, time_ms) {
+        Ok((session, None)) if fault.is_none() => {
+            return Judged {
+                events,
+                closers,
+                migrated: migrated.len(),
+                session: Ok(session),
+            };
         }
-    }
+        Ok((session, earlier)) => (session.first_live_seq(), earlier.or(fault)),
+        // Under a header that no session can have the events may be sound all the same.
+        Err(unsound) => {
+            let bare = Header::new(header.id.clone(), header.created_at);
+            let session = Session::salvage(bare, events.clone(), time_ms);
+            (
+                session.map_or(Seq(0), |(session, _)| session.first_live_seq()),
+                Some(unsound),
+            )
+        }
+    };
+    events.truncate(usize::try_from(sound.0).unwrap_or(usize::MAX));
+    let (class, reason) = match fault {
+        Some(fault) => (fault.class().into(), fault.to_string()),
+        None => (
+            DamageClass::Corrupt,
+            "the log breaks a rule of the session".to_owned(),
+        ),
+    };
     let damage = Damage {
-        class: error.class().into(),
+        class,
         stage: Stage::Interpret,
         offset: None,
-        seq: Some(sound as u64),
-        reason: error.to_string(),
+        seq: Some(sound.0),
+        reason,
     };
+    let migrated = migrated.iter().filter(|seq| **seq < sound).count();
     Judged {
         events,
         closers: Vec::new(),
         migrated,
         session: Err(damage),
     }
-}
-
-fn try_judge(header: &Header, stored: &[Stored], time_ms: i64) -> Result<Judged, Error> {
-    let interpreted = interpret(header, stored.to_vec())?;
-    let closers = closers(&interpreted.events);
-    let all = interpreted.events.iter().chain(&closers).cloned().collect();
-    let session = Session::restore(header.clone(), all, time_ms)?;
-    Ok(Judged {
-        events: interpreted.events,
-        closers,
-        migrated: interpreted.migrated,
-        session: Ok(session),
-    })
 }

@@ -26,11 +26,16 @@ const MAX_CONTENTS: u64 = 4096;
 
 /// An exclusive OS lock; dropping it gives the lock back.
 #[derive(Debug)]
-pub(crate) struct FileLock {
-    _file: File,
-}
+pub(crate) struct FileLock(File);
 
 impl Held for FileLock {}
+
+impl Drop for FileLock {
+    /// Closing alone is not enough: a child that another thread forked holds a copy of the descriptor until it execs.
+    fn drop(&mut self) {
+        let _ = self.0.unlock();
+    }
+}
 
 pub(crate) fn try_lock(path: &Path, contents: &str) -> io::Result<Option<FileLock>> {
     let mut file = OpenOptions::new()
@@ -50,7 +55,7 @@ pub(crate) fn try_lock(path: &Path, contents: &str) -> io::Result<Option<FileLoc
         .set_len(0)
         .and_then(|()| file.seek(SeekFrom::Start(0)))
         .and_then(|_| file.write_all(contents.as_bytes()));
-    Ok(Some(FileLock { _file: file }))
+    Ok(Some(FileLock(file)))
 }
 
 /// The label of a lock taken now by this process.

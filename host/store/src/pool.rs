@@ -88,13 +88,15 @@ impl Threads {
         Ok(())
     }
 
+    /// Sees to it that a thread looks at what was just added.
     fn wake(&self, state: &mut State) {
-        if state.idle > 0 {
-            self.0.wake.notify_one();
-        } else if state.threads < MAX_THREADS {
+        // An idle thread may have been woken for an earlier job already, so jobs are counted, not threads alone.
+        let short = state.idle == 0 || state.ready.len() > state.idle;
+        if short && state.threads < MAX_THREADS {
             // One thread is there already, so failing to start another one only costs time.
             let _ = self.spawn(state);
         }
+        self.0.wake.notify_one();
     }
 
     /// Runs a job soon.

@@ -14,13 +14,26 @@ const ROOT: &str = "DSH_STORE_TEST_ROOT";
 const PLAIN: &str = "DSH_STORE_TEST_PLAIN";
 
 fn open(root: &Path, plain: bool) -> Store {
-    let compression = if plain { Compression::None } else { Compression::Zstd };
-    Store::open(StoreConfig { compression, ..StoreConfig::new(root) }).unwrap()
+    let compression = if plain {
+        Compression::None
+    } else {
+        Compression::Zstd
+    };
+    Store::open(StoreConfig {
+        compression,
+        ..StoreConfig::new(root)
+    })
+    .unwrap()
 }
 
 fn child(root: &Path, plain: bool) -> Child {
     Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "process_tests::child_writes_until_it_is_killed", "--nocapture", "--include-ignored"])
+        .args([
+            "--exact",
+            "process_tests::child_writes_until_it_is_killed",
+            "--nocapture",
+            "--include-ignored",
+        ])
         .env(ROOT, root)
         .env(PLAIN, if plain { "1" } else { "" })
         .stdin(Stdio::piped())
@@ -34,10 +47,16 @@ fn draft(session: &Session) -> Draft {
     let n = session.next_seq().0;
     let json = |text: String| Json::normalise(&text).unwrap();
     match n % 5 {
-        0 => Draft::new(Kind::TurnStart, json(format!("{{\"turn\":{}}}", session.last_turn() + 1))),
+        0 => Draft::new(
+            Kind::TurnStart,
+            json(format!("{{\"turn\":{}}}", session.last_turn() + 1)),
+        ),
         4 => Draft::new(
             Kind::TurnEnd,
-            json(format!("{{\"turn\":{},\"reason\":{{\"kind\":\"completed\"}}}}", session.last_turn())),
+            json(format!(
+                "{{\"turn\":{},\"reason\":{{\"kind\":\"completed\"}}}}",
+                session.last_turn()
+            )),
         ),
         _ => Draft::new(
             Kind::AssistantChunk,
@@ -54,8 +73,13 @@ fn draft(session: &Session) -> Draft {
 #[test]
 #[ignore = "run by the other tests of this module"]
 fn child_writes_until_it_is_killed() {
-    let Some(root) = std::env::var_os(ROOT) else { return };
-    let store = open(Path::new(&root), std::env::var_os(PLAIN).is_some_and(|p| !p.is_empty()));
+    let Some(root) = std::env::var_os(ROOT) else {
+        return;
+    };
+    let store = open(
+        Path::new(&root),
+        std::env::var_os(PLAIN).is_some_and(|p| !p.is_empty()),
+    );
     let opened = match store.find("s") {
         Ok(_) => store.resume("s", 1),
         Err(_) => {
@@ -79,7 +103,9 @@ fn child_writes_until_it_is_killed() {
     loop {
         for _ in 0..=session.next_seq().0 % 4 {
             let draft = draft(&session);
-            writer.enqueue(session.append(draft, 1_700_000_000_000).unwrap()).unwrap();
+            writer
+                .enqueue(session.append(draft, 1_700_000_000_000).unwrap())
+                .unwrap();
         }
         if let Err(e) = writer.flush_blocking() {
             writeln!(out, "refused {} {e}", e.code()).unwrap();
@@ -90,7 +116,9 @@ fn child_writes_until_it_is_killed() {
 }
 
 fn lines(child: &mut Child) -> impl Iterator<Item = String> + use<> {
-    BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok)
+    BufReader::new(child.stdout.take().unwrap())
+        .lines()
+        .map_while(Result::ok)
 }
 
 fn killed_again_and_again(plain: bool, rounds: u64) {
@@ -124,14 +152,30 @@ fn killed_again_and_again(plain: bool, rounds: u64) {
         }
         child.wait().unwrap();
 
-        if !dir.path().join("_no-cwd/s").join(if plain { "session.jsonl" } else { "session.jsonl.zstd" }).exists() {
+        if !dir
+            .path()
+            .join("_no-cwd/s")
+            .join(if plain {
+                "session.jsonl"
+            } else {
+                "session.jsonl.zstd"
+            })
+            .exists()
+        {
             assert_eq!((durable, before.len()), (0, 0), "a durable log is gone");
             continue;
         }
         let found = store.inspect(&Target::Id("s".into())).unwrap();
         assert_eq!(found.damage, None, "round {round}");
-        assert!(found.events.len() as u64 >= durable, "round {round}: {durable} durable, {} there", found.events.len());
-        assert!(found.events.starts_with(&before), "round {round}: history changed");
+        assert!(
+            found.events.len() as u64 >= durable,
+            "round {round}: {durable} durable, {} there",
+            found.events.len()
+        );
+        assert!(
+            found.events.starts_with(&before),
+            "round {round}: history changed"
+        );
         for (seq, event) in (0..).zip(&found.events) {
             assert_eq!(event.seq.0, seq);
         }
@@ -160,21 +204,36 @@ fn a_second_process_is_refused_until_the_first_is_gone() {
     let store = open(dir.path(), false);
     let mut first = child(dir.path(), false);
     let mut first_lines = lines(&mut first);
-    assert!(first_lines.any(|line| line.starts_with("durable ")), "the first writer wrote nothing");
+    assert!(
+        first_lines.any(|line| line.starts_with("durable ")),
+        "the first writer wrote nothing"
+    );
 
     let e = store.resume("s", 1).err().expect("two writers");
     assert_eq!(e.code(), "SESSION_LOCKED");
-    assert!(e.to_string().contains(&format!("\"pid\":{}", first.id())), "{e}");
+    assert!(
+        e.to_string().contains(&format!("\"pid\":{}", first.id())),
+        "{e}"
+    );
     // Reading needs no lock.
-    assert!(store.inspect(&Target::Id("s".into())).unwrap().damage.is_none());
+    assert!(
+        store
+            .inspect(&Target::Id("s".into()))
+            .unwrap()
+            .damage
+            .is_none()
+    );
 
     let mut second = child(dir.path(), false);
-    let refusal = lines(&mut second).find(|line| line.starts_with("refused")).expect("the second writer was let in");
+    let mut second_lines = lines(&mut second);
+    let refusal = second_lines
+        .find(|line| line.starts_with("refused"))
+        .expect("the second writer was let in");
     assert!(refusal.starts_with("refused SESSION_LOCKED"), "{refusal}");
+    second_lines.for_each(drop);
     second.wait().unwrap();
 
     drop(first.stdin.take());
-    drop(first_lines);
     first.kill().unwrap();
     first.wait().unwrap();
     store.resume("s", 1).unwrap();
@@ -185,17 +244,20 @@ fn two_processes_that_create_one_session_do_not_both_succeed() {
     for _ in 0..5 {
         let dir = tempfile::tempdir().unwrap();
         let mut children: Vec<Child> = (0..3).map(|_| child(dir.path(), false)).collect();
-        let mut writing = 0;
-        for child in &mut children {
-            let verdict = lines(child).find(|line| line.starts_with("refused") || line.starts_with("durable"));
-            writing += usize::from(verdict.is_some_and(|line| line.starts_with("durable")));
-        }
+        // Kept open until the end: a child whose output is closed dies of it.
+        let mut outputs: Vec<_> = children.iter_mut().map(lines).collect();
+        let verdicts = outputs.iter_mut().filter_map(|lines| {
+            lines.find(|l| l.starts_with("refused") || l.starts_with("durable"))
+        });
+        let writing = verdicts.filter(|line| line.starts_with("durable")).count();
         for child in &mut children {
             child.kill().unwrap();
             child.wait().unwrap();
         }
         assert_eq!(writing, 1);
-        let found = open(dir.path(), false).inspect(&Target::Id("s".into())).unwrap();
+        let found = open(dir.path(), false)
+            .inspect(&Target::Id("s".into()))
+            .unwrap();
         assert_eq!(found.damage, None);
     }
 }

@@ -15,7 +15,7 @@ use crate::load::Torn;
 use crate::{Damage, DamageClass, Stage};
 
 /// The most plaintext that all frames of one log may hold together.
-const MAX_PLAINTEXT: usize = 1 << 33;
+const MAX_PLAINTEXT: u64 = 1 << 33;
 
 /// A decoded log, not yet judged by the session's rules.
 pub(crate) struct Scanned {
@@ -167,10 +167,11 @@ fn complete_frames(bytes: &[u8], frames: &[Frame], lines: &mut LineScanner) -> R
         let damage = |lines: &LineScanner, reason: String| {
             corrupt(frame.start as u64, Some(lines.next_seq()), reason)
         };
-        let limit = MAX_FRAME_PLAINTEXT.min(MAX_PLAINTEXT - total);
+        let left = usize::try_from(MAX_PLAINTEXT - total).unwrap_or(usize::MAX);
+        let limit = MAX_FRAME_PLAINTEXT.min(left);
         let plaintext = frame::decode(&bytes[frame.start..frame.end], limit)
             .map_err(|e| damage(lines, format!("frame: {e}")))?;
-        total += plaintext.len();
+        total += plaintext.len() as u64;
         for part in plaintext.split_inclusive(|&b| b == b'\n') {
             let Some(text) = part.strip_suffix(b"\n") else {
                 if open.is_empty() {
@@ -192,7 +193,7 @@ fn complete_frames(bytes: &[u8], frames: &[Frame], lines: &mut LineScanner) -> R
                 Ok(false) => {
                     let reason = lines.issue().map_or_else(
                         || "a line was not accepted".to_owned(),
-                        |issue| format!("{issue:?}"),
+                        |issue| issue.to_string(),
                     );
                     return Err(damage(lines, reason));
                 }

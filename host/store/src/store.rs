@@ -4,7 +4,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use dsh_session::{Seq, Session, Stored};
+use dsh_session::{Seq, Session};
 
 use crate::StoreError;
 use crate::layout::Compression;
@@ -202,16 +202,17 @@ impl Store {
             batch.extend(
                 loaded.stored[kept..]
                     .iter()
-                    .filter_map(|stored| match stored {
-                        Stored::Sound(event) => Some(event.clone()),
-                        Stored::Odd { .. } => None,
-                    }),
+                    .filter_map(|stored| stored.event().cloned()),
             );
         }
         batch.extend(closers.iter().cloned());
         log.write(&batch)?;
         // What is on disk is what counts, so it is read again rather than trusted.
         let (loaded, session) = self.load_sound(id, &path, time_ms)?;
+        if loaded.inspection.torn.is_some() || !loaded.inspection.closers.is_empty() {
+            let reason = "the repair that was written is not what is there".to_owned();
+            return Err(StoreError::TailChanged { path, reason });
+        }
         Ok((loaded, session, log))
     }
 

@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use dsh_session::Event;
 
@@ -14,10 +15,31 @@ pub(crate) fn cases() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/conformance/session")
 }
 
+/// A directory for tests that do not care whether a sync reaches a disk: in memory where there is such a place.
+pub(crate) fn quick_dir() -> tempfile::TempDir {
+    tempfile::tempdir_in("/dev/shm").unwrap_or_else(|_| tempfile::tempdir().unwrap())
+}
+
+/// The recorded cases, which are not part of the project: below `DSH_SHARED`, or a `shared` beside a parent directory.
+pub(crate) fn recorded_cases() -> Option<PathBuf> {
+    let named = std::env::var_os("DSH_SHARED").map(PathBuf::from);
+    let above = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .ancestors()
+        .map(|dir| dir.join("shared"));
+    let mut places = named
+        .into_iter()
+        .chain(above)
+        .map(|dir| dir.join("conformance/session/recorded"));
+    places.find(|dir| dir.join("index.json").exists())
+}
+
 /// A case's file as JSON. Half surrogate pairs, which serde_json refuses, come out as U+FFFD.
 pub(crate) fn json(case: &str, file: &str) -> serde_json::Value {
-    let path = cases().join(case).join(file);
-    let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    json_at(&cases().join(case).join(file))
+}
+
+pub(crate) fn json_at(path: &Path) -> serde_json::Value {
+    let text = std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     serde_json::from_str(&whole_pairs(&text)).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
@@ -54,12 +76,15 @@ pub(crate) struct Faulty {
     disk: Disk,
     root: PathBuf,
     inner: Arc<Mutex<Inner>>,
+    changed: Arc<Condvar>,
 }
 
 #[derive(Default)]
 struct Inner {
     journal: Vec<String>,
     faults: VecDeque<Fault>,
+    /// How many files were synced.
+    synced: usize,
 }
 
 /// One operation that will fail once.
@@ -92,6 +117,7 @@ impl Faulty {
             disk: Disk,
             root: root.to_owned(),
             inner: Arc::default(),
+            changed: Arc::default(),
         })
     }
 
@@ -105,6 +131,18 @@ impl Faulty {
     /// Lets the `nth` `op` from now fail, counted from 1.
     pub(crate) fn fail_nth(&self, op: &'static str, nth: usize, kind: io::ErrorKind) {
         self.fail(op, nth - 1, kind);
+    }
+
+    /// Waits until so many files were synced in all; a minute means that they never will be.
+    pub(crate) fn wait_for_syncs(&self, count: usize) {
+        let minute = Duration::from_secs(60);
+        let waited = self
+            .changed
+            .wait_timeout_while(lock(&self.inner), minute, |inner| inner.synced < count);
+        assert!(
+            !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out(),
+            "nothing was synced"
+        );
     }
 
     /// What changed the disk since the last call; `$` is the root, names of temporary files are `TMP`.
@@ -146,6 +184,7 @@ impl Faulty {
 struct FaultyFile {
     file: Box<dyn StorageFile>,
     inner: Arc<Mutex<Inner>>,
+    changed: Arc<Condvar>,
 }
 
 impl StorageFile for FaultyFile {
@@ -172,13 +211,14 @@ impl StorageFile for FaultyFile {
     fn sync(&mut self) -> io::Result<()> {
         let mut inner = lock(&self.inner);
         inner.journal.push("sync".to_owned());
-        match inner.fault("sync") {
-            Some(fault) => Err(fault.kind.into()),
-            None => {
-                drop(inner);
-                self.file.sync()
-            }
+        if let Some(fault) = inner.fault("sync") {
+            return Err(fault.kind.into());
         }
+        drop(inner);
+        self.file.sync()?;
+        lock(&self.inner).synced += 1;
+        self.changed.notify_all();
+        Ok(())
     }
 }
 
@@ -187,6 +227,7 @@ impl Faulty {
         Box::new(FaultyFile {
             file,
             inner: self.inner.clone(),
+            changed: self.changed.clone(),
         })
     }
 }

@@ -64,7 +64,8 @@ impl Core {
             waiter.answer(answer);
         }
         if let (Some(e), Some(hook)) = (step.failed, &self.on_failure) {
-            hook(&self.id, &e);
+            // A hook that panics must not take the thread along, nor the write that follows.
+            let _ = catch_unwind(AssertUnwindSafe(|| hook(&self.id, &e)));
         }
         step.write
     }

@@ -15,29 +15,45 @@ use dsh_session::{Event, Header};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::testing::{cases, json};
+use crate::testing::{cases, json, json_at, quick_dir, recorded_cases};
 use crate::{Compression, Damage, DamageClass, Stage, Store, StoreConfig, StoreError};
 
 /// The cases of one kind, from the index.
 fn of_kind(kind: &str) -> Vec<Value> {
     let index = json("", "index.json");
-    index["cases"].as_array().unwrap().iter().filter(|c| c["kind"] == kind).cloned().collect()
+    index["cases"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|c| c["kind"] == kind)
+        .cloned()
+        .collect()
 }
 
 fn compression(case: &Value) -> Compression {
-    if case["compression"] == "zstd" { Compression::Zstd } else { Compression::None }
+    if case["compression"] == "zstd" {
+        Compression::Zstd
+    } else {
+        Compression::None
+    }
 }
 
 fn store(root: &Path, compression: Compression) -> Store {
-    Store::open(StoreConfig { compression, ..StoreConfig::new(root) }).unwrap()
+    Store::open(StoreConfig {
+        compression,
+        ..StoreConfig::new(root)
+    })
+    .unwrap()
 }
 
 fn sha256(text: &str) -> String {
     use std::fmt::Write;
-    Sha256::digest(text.as_bytes()).iter().fold(String::new(), |mut hex, byte| {
-        write!(hex, "{byte:02x}").unwrap();
-        hex
-    })
+    Sha256::digest(text.as_bytes())
+        .iter()
+        .fold(String::new(), |mut hex, byte| {
+            write!(hex, "{byte:02x}").unwrap();
+            hex
+        })
 }
 
 /// A header as upstream's API shows it.
@@ -49,7 +65,8 @@ fn header_json(header: &Header) -> Value {
 
 /// An event as JSON, the sentence of a repair result replaced by the token that the data has.
 fn event_json(event: &Event) -> Value {
-    let mut value: Value = serde_json::from_str(&crate::testing::whole_pairs(&event.line())).unwrap();
+    let mut value: Value =
+        serde_json::from_str(&crate::testing::whole_pairs(&event.line())).unwrap();
     neutral(&mut value);
     value
 }
@@ -58,7 +75,10 @@ fn neutral(event: &mut Value) {
     if event["type"] != "tool/result" || event["data"]["error"]["code"].is_null() {
         return;
     }
-    let token = format!("{{{{TEXT:{}}}}}", event["data"]["error"]["code"].as_str().unwrap_or_default());
+    let token = format!(
+        "{{{{TEXT:{}}}}}",
+        event["data"]["error"]["code"].as_str().unwrap_or_default()
+    );
     let id = event["data"]["message"]["id"].as_str().unwrap_or_default();
     if id.starts_with("interrupted-tool-result-")
         && let Some(text) = event.pointer_mut("/data/message/content/0/content/0/text")
@@ -127,7 +147,10 @@ impl Deviations {
         let mut listed = BTreeSet::new();
         for difference in table["difference"].as_array().unwrap() {
             let aspect = difference["aspect"].as_str().unwrap();
-            assert!(difference["reason"].as_str().is_some_and(|r| r.len() > 20), "{aspect} has no reason");
+            assert!(
+                difference["reason"].as_str().is_some_and(|r| r.len() > 20),
+                "{aspect} has no reason"
+            );
             if aspects.contains(&aspect) {
                 for case in difference["cases"].as_array().unwrap() {
                     listed.insert(format!("{}/{aspect}", case.as_str().unwrap()));
@@ -140,7 +163,11 @@ impl Deviations {
                 wrong.push(format!("not listed: {name}: {detail}"));
             }
         }
-        wrong.extend(listed.iter().map(|name| format!("listed, but no difference: {name}")));
+        wrong.extend(
+            listed
+                .iter()
+                .map(|name| format!("listed, but no difference: {name}")),
+        );
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     }
 }

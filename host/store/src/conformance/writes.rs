@@ -29,7 +29,12 @@ fn texts(path: &Path) -> Vec<String> {
         return vec![String::from_utf8(bytes).unwrap()];
     }
     let frames = frame::scan(&bytes).complete;
-    frames.iter().map(|f| String::from_utf8(frame::decode(&bytes[f.start..f.end], usize::MAX).unwrap()).unwrap()).collect()
+    frames
+        .iter()
+        .map(|f| {
+            String::from_utf8(frame::decode(&bytes[f.start..f.end], usize::MAX).unwrap()).unwrap()
+        })
+        .collect()
 }
 
 /// How many events each batch of a case had: what was flushed together.
@@ -53,7 +58,7 @@ fn a_live_session_leaves_upstreams_bytes() {
     for case in live {
         let name = case["case"].as_str().unwrap();
         let expected = json(name, "expected.json");
-        let dir = tempfile::tempdir().unwrap();
+        let dir = quick_dir();
         let encoding = compression(&case);
         let store = Store::open(StoreConfig {
             compression: encoding,
@@ -62,12 +67,21 @@ fn a_live_session_leaves_upstreams_bytes() {
         })
         .unwrap();
         let header = header(&expected["header"]);
-        let events: Vec<_> = expected["events"].as_array().unwrap().iter().map(event).collect();
+        let events: Vec<_> = expected["events"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(event)
+            .collect();
         // Seeded ones begin with the seed and the end-seed event.
-        let seeded = events.iter().position(|e| event_json(e)["type"] == "session/end-seed");
+        let seeded = events
+            .iter()
+            .position(|e| event_json(e)["type"] == "session/end-seed");
         let session = match seeded {
             None => Session::new(header).unwrap(),
-            Some(end) => Session::with_seed(header, events[..end].to_vec(), events[end].time).unwrap(),
+            Some(end) => {
+                Session::with_seed(header, events[..end].to_vec(), events[end].time).unwrap()
+            }
         };
         let queued = session.events().len();
         assert_eq!(session.events(), &events[..queued], "{name}");
@@ -87,17 +101,39 @@ fn a_live_session_leaves_upstreams_bytes() {
         }
         assert_eq!(path.exists(), expected["exists"] == true, "{name}");
         if !path.exists() {
-            assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0, "{name}: something is on disk");
+            assert_eq!(
+                fs::read_dir(dir.path()).unwrap().count(),
+                0,
+                "{name}: something is on disk"
+            );
             continue;
         }
-        let suffix = if encoding == Compression::Zstd { ".zstd" } else { "" };
+        let suffix = if encoding == Compression::Zstd {
+            ".zstd"
+        } else {
+            ""
+        };
         let upstream = fs::read(cases().join(name).join(format!("input.jsonl{suffix}"))).unwrap();
-        assert_eq!(String::from_utf8_lossy(&fs::read(&path).unwrap()), String::from_utf8_lossy(&upstream), "{name}");
-        let mode = |path: &Path| format!("{:o}", fs::metadata(path).unwrap().permissions().mode() & 0o777);
+        assert_eq!(
+            String::from_utf8_lossy(&fs::read(&path).unwrap()),
+            String::from_utf8_lossy(&upstream),
+            "{name}"
+        );
+        let mode = |path: &Path| {
+            format!(
+                "{:o}",
+                fs::metadata(path).unwrap().permissions().mode() & 0o777
+            )
+        };
         assert_eq!(mode(&path), expected["mode"].as_str().unwrap());
-        assert_eq!(mode(path.parent().unwrap()), expected["dirMode"].as_str().unwrap());
-        let mut siblings: Vec<_> =
-            fs::read_dir(path.parent().unwrap()).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        assert_eq!(
+            mode(path.parent().unwrap()),
+            expected["dirMode"].as_str().unwrap()
+        );
+        let mut siblings: Vec<_> = fs::read_dir(path.parent().unwrap())
+            .unwrap()
+            .map(|e| e.unwrap().file_name().into_string().unwrap())
+            .collect();
         siblings.retain(|name| name != LOCK_FILE);
         assert_eq!(Value::from(siblings), expected["siblings"], "{name}");
     }
@@ -109,16 +145,24 @@ fn an_interrupted_log_is_closed_resumed_and_continued_with_upstreams_bytes() {
         let name = case["case"].as_str().unwrap();
         let expected = json(name, "expected.json");
         let encoding = compression(&case);
-        let dir = tempfile::tempdir().unwrap();
+        let dir = quick_dir();
         let path = dir.path().join("--work-p--/s-1").join(encoding.file_name());
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        let suffix = if encoding == Compression::Zstd { ".zstd" } else { "" };
-        fs::copy(cases().join(name).join(format!("input.jsonl{suffix}")), &path).unwrap();
+        let suffix = if encoding == Compression::Zstd {
+            ".zstd"
+        } else {
+            ""
+        };
+        fs::copy(
+            cases().join(name).join(format!("input.jsonl{suffix}")),
+            &path,
+        )
+        .unwrap();
         let store = store(dir.path(), encoding);
         let check = |expected: &Value| {
             let ours: Vec<_> = texts(&path).iter().map(|text| neutral_text(text)).collect();
             match expected {
-                Value::String(text) => assert_eq!(ours, [text.clone()]),
+                Value::String(text) => assert_eq!(ours, std::slice::from_ref(text)),
                 frames => assert_eq!(Value::from(ours), *frames),
             }
         };
@@ -129,10 +173,16 @@ fn an_interrupted_log_is_closed_resumed_and_continued_with_upstreams_bytes() {
         writer.flush_blocking().unwrap();
         for (kind, data, time) in [
             (Kind::TurnStart, r#"{"turn":2}"#, 1_700_000_500_002),
-            (Kind::TurnEnd, r#"{"turn":2,"reason":{"kind":"completed"}}"#, 1_700_000_500_003),
+            (
+                Kind::TurnEnd,
+                r#"{"turn":2,"reason":{"kind":"completed"}}"#,
+                1_700_000_500_003,
+            ),
         ] {
             let draft = Draft::new(kind, Json::normalise(data).unwrap());
-            writer.enqueue(session.append(draft, time).unwrap()).unwrap();
+            writer
+                .enqueue(session.append(draft, time).unwrap())
+                .unwrap();
         }
         writer.flush_blocking().unwrap();
         check(&expected["afterPublishAndTurn"]);
@@ -152,7 +202,7 @@ fn creating_over_a_stored_log_is_refused() {
     let mut deviations = Deviations::default();
     for case in of_kind("adopt") {
         let name = case["case"].as_str().unwrap();
-        let dir = tempfile::tempdir().unwrap();
+        let dir = quick_dir();
         let encoding = compression(&case);
         let path = dir.path().join("--work-p--/s-1").join(encoding.file_name());
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -160,9 +210,17 @@ fn creating_over_a_stored_log_is_refused() {
         let before = fs::read(&path).unwrap();
         let mut header = Header::new("s-1", 1_700_000_000_000);
         header.cwd = Some(case["liveCwd"].as_str().unwrap().into());
-        let seed = json(name, "seed.json").as_array().unwrap().iter().map(event).collect();
+        let seed = json(name, "seed.json")
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(event)
+            .collect();
         let session = Session::with_seed(header, seed, 1_700_000_600_000).unwrap();
-        let error = store(dir.path(), encoding).create(&session).err().expect(name);
+        let error = store(dir.path(), encoding)
+            .create(&session)
+            .err()
+            .expect(name);
         assert_eq!(error.code(), "SESSION_ALREADY_EXISTS");
         assert_eq!(fs::read(&path).unwrap(), before);
         if json(name, "expected.json")["flush"]["ok"] == true {
