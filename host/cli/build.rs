@@ -5,7 +5,9 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 fn main() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    // Asked when it runs: checkouts that share a target directory share this program.
+    let manifest = std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo says where the crate is");
+    let root = Path::new(&manifest).join("../..");
     let folder = root.join("target/components");
     println!("cargo::rerun-if-changed={}", folder.display());
     let mut components: Vec<PathBuf> = std::fs::read_dir(&folder)

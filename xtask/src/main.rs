@@ -60,10 +60,10 @@ fn unknown(command: &str) -> Result<()> {
     bail!("there is no command `{command}`; `cargo xtask help` lists them")
 }
 
-/// The root of the checkout.
+/// The root of the checkout: cargo's own word where it runs this, since
+/// checkouts may share a target directory.
 fn root() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .expect("xtask lies in the checkout")
-        .to_owned()
+    let manifest = std::env::var_os("CARGO_MANIFEST_DIR");
+    let folder = manifest.map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
+    folder.parent().expect("xtask lies in the checkout").to_owned()
 }

@@ -135,11 +135,7 @@ async fn mount_row(engine: &Engine, row: &Row) -> Result<Mounted, String> {
         return Err("it mounts no component".to_owned());
     };
     let component = load(engine, source).await?;
-    let manifest = component.manifest().map(|manifest| manifest.limits.clone());
-    let limits = Limits::default()
-        .with(&manifest.unwrap_or_default())
-        .and_then(|limits| limits.with(&row.limits))
-        .map_err(|error| error.to_string())?;
+    let limits = Limits::default().with(&row.limits).map_err(|error| error.to_string())?;
     let row = dsh_plugin::Row {
         id: row.id.clone(),
         component,

@@ -43,7 +43,8 @@ impl Run {
         let preset = preset(&composed.rows)?;
         let cwd = composed.place.cwd.to_string_lossy().into_owned();
         let id = format!("session-{}", Uuid::new_v4());
-        let header = Header { cwd: Some(cwd.clone()), ..Header::new(&id, now_ms()) };
+        let mut header = Header::new(id.as_str(), now_ms());
+        header.cwd = Some(cwd.as_str().into());
         let session = Session::new(header).map_err(Failure::of)?;
 
         let writer = Arc::new(store(composed)?.create(&session).map_err(Failure::of)?);
@@ -213,7 +214,6 @@ fn ports(log: &Arc<Log>, files: &SessionSandbox) -> PortSet {
 }
 
 fn models(composed: &Composed, mounts: &[Mount]) -> Result<Models, Failure> {
-    let home = composed.place.home.path().to_owned();
     let credentials =
         CredentialStore::open(&composed.place.home, composed.env.clone()).map_err(Failure::of)?;
     let (home, id) = (composed.place.home.clone(), OnceLock::new());
@@ -338,8 +338,7 @@ fn dispatch(
 /// The message source kinds that a component's manifest names.
 fn sources(mounted: &dsh_plugin::Mounted) -> Vec<String> {
     let manifest = mounted.component().manifest();
-    let list = manifest.and_then(|manifest| manifest.value.pointer("/events/sources")?.as_array());
-    list.into_iter().flatten().filter_map(|name| name.as_str().map(str::to_owned)).collect()
+    manifest.map(|manifest| manifest.events.sources.clone()).unwrap_or_default()
 }
 
 fn agent_config(rows: &Composition, cwd: &str) -> Result<AgentConfig, Failure> {

@@ -1,53 +1,211 @@
 //! What a component says of itself, read without running it.
+//!
+//! Its imports are an audit: nothing else can be called. Its exports say what
+//! it is. Both come from the component's own sections, never from the manifest,
+//! which can only narrow them. Nested modules are stepped over, so this costs
+//! the same for a large component as for a small one.
 
-use serde_json::Value;
+use std::fmt::{self, Write as _};
 
-/// An import or export that is an interface.
+use sha2::{Digest, Sha256};
+use wasmparser::{Chunk, ComponentTypeRef, Encoding, Parser, Payload};
+
+use crate::contract;
+use crate::error::Error;
+use crate::manifest::{self, Manifest};
+
+/// The largest component that is taken: compiling costs memory by its size.
+pub(crate) const MAX_SIZE: u64 = 64 << 20;
+
+/// An import or export of a component, by its full name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Interface {
-    /// As the component names it: `dsh:plugin/tool@0.1.0`.
-    pub name: String,
+    name: String,
 }
 
-/// The manifest in the component's section `dsh:manifest`: `plugin.toml` as JSON.
+impl Interface {
+    pub(crate) fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into() }
+    }
+
+    /// As the component has it: `dsh:plugin/tool@0.1.0`.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The short name and the version, if it is of the contract.
+    #[must_use]
+    pub fn of_contract(&self) -> Option<(&str, &str)> {
+        self.name.strip_prefix("dsh:plugin/")?.split_once('@')
+    }
+}
+
+impl fmt::Display for Interface {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}
+
+/// What can be told of a component without compiling it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Manifest {
-    /// The whole of it.
-    pub value: Value,
+pub struct Description {
+    /// SHA-256 of its bytes, in lower-case hex.
+    pub digest: String,
+    /// What it imports, in its order.
+    pub imports: Vec<Interface>,
+    /// What it exports, in its order.
+    pub exports: Vec<Interface>,
+    /// Its manifest, where it has one.
+    pub manifest: Option<Manifest>,
 }
 
-/// A loaded component: machine code that can be mounted, and its description.
-/// Cheap to share as `Arc`.
-#[derive(Debug)]
+impl Description {
+    /// Reads a component.
+    ///
+    /// # Errors
+    /// Too large, not a component, a damaged manifest, or a contract version
+    /// that this host does not serve.
+    pub fn read(wasm: &[u8]) -> Result<Self, Error> {
+        // Taken last, of what is known to be a component.
+        let mut description = Self::read_with_digest(wasm, "")?;
+        description.digest = hex(&Sha256::digest(wasm));
+        Ok(description)
+    }
+
+    /// The same where the digest is known.
+    pub(crate) fn read_with_digest(wasm: &[u8], digest: &str) -> Result<Self, Error> {
+        let size = wasm.len() as u64;
+        if size > MAX_SIZE {
+            return Err(Error::TooLarge {
+                size,
+                max: MAX_SIZE,
+            });
+        }
+        if wasmtime::Engine::detect_precompiled(wasm).is_some() {
+            return Err(Error::Precompiled);
+        }
+        let description = Self {
+            digest: digest.to_owned(),
+            ..sections(wasm)?
+        };
+        for interface in description.imports.iter().chain(&description.exports) {
+            contract::check_version(interface)?;
+        }
+        Ok(description)
+    }
+
+    /// Whether it exports this interface of the contract, by its short name.
+    #[must_use]
+    pub fn exports_interface(&self, short: &str) -> bool {
+        self.exports
+            .iter()
+            .any(|export| export.of_contract().is_some_and(|(name, _)| name == short))
+    }
+}
+
+fn sections(wasm: &[u8]) -> Result<Description, Error> {
+    let broken = |error: wasmparser::BinaryReaderError| Error::NotWasm(error.message().to_owned());
+    let mut found = Description {
+        digest: String::new(),
+        imports: vec![],
+        exports: vec![],
+        manifest: None,
+    };
+    let mut parser = Parser::new(0);
+    let mut rest = wasm;
+    loop {
+        let (consumed, payload) = match parser.parse(rest, true).map_err(broken)? {
+            Chunk::Parsed { consumed, payload } => (consumed, payload),
+            Chunk::NeedMoreData(_) => return Err(Error::NotWasm("it ends too early".to_owned())),
+        };
+        let mut step = consumed;
+        match payload {
+            Payload::Version {
+                encoding: Encoding::Module,
+                ..
+            } => return Err(Error::CoreModule),
+            Payload::ModuleSection {
+                unchecked_range: range,
+                ..
+            }
+            | Payload::ComponentSection {
+                unchecked_range: range,
+                ..
+            } => {
+                step += usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
+            }
+            Payload::ComponentImportSection(reader) => {
+                for import in reader {
+                    let import = import.map_err(broken)?;
+                    // A type on its own is not something that can be called.
+                    if !matches!(import.ty, ComponentTypeRef::Type(_)) {
+                        found.imports.push(Interface::new(import.name.name));
+                    }
+                }
+            }
+            Payload::ComponentExportSection(reader) => {
+                for export in reader {
+                    found
+                        .exports
+                        .push(Interface::new(export.map_err(broken)?.name.name));
+                }
+            }
+            Payload::CustomSection(section) if section.name() == manifest::SECTION => {
+                found.manifest = Some(Manifest::parse(section.data())?);
+            }
+            Payload::End(_) => return Ok(found),
+            _ => {}
+        }
+        rest = rest
+            .get(step..)
+            .ok_or_else(|| Error::NotWasm("it ends too early".to_owned()))?;
+    }
+}
+
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes
+        .iter()
+        .fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
+}
+
+/// A loaded component: what it says of itself, and machine code to mount.
 pub struct Component {
-    digest: String,
-    imports: Vec<Interface>,
-    exports: Vec<Interface>,
-    manifest: Option<Manifest>,
+    pub(crate) description: Description,
+    pub(crate) code: wasmtime::component::Component,
 }
 
 impl Component {
     /// SHA-256 of the component's bytes, in lower-case hex.
     #[must_use]
     pub fn digest(&self) -> &str {
-        &self.digest
+        &self.description.digest
     }
 
-    /// What it imports, in its order.
+    /// All that it says of itself.
     #[must_use]
-    pub fn imports(&self) -> &[Interface] {
-        &self.imports
-    }
-
-    /// What it exports, in its order.
-    #[must_use]
-    pub fn exports(&self) -> &[Interface] {
-        &self.exports
+    pub fn description(&self) -> &Description {
+        &self.description
     }
 
     /// Its manifest, where it has one.
     #[must_use]
     pub fn manifest(&self) -> Option<&Manifest> {
-        self.manifest.as_ref()
+        self.description.manifest.as_ref()
     }
 }
+
+impl fmt::Debug for Component {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Component")
+            .field(&self.description.digest)
+            .finish()
+    }
+}
+
+#[cfg(test)]
+#[path = "component_tests.rs"]
+mod tests;

@@ -22,20 +22,38 @@
 //! - [`api`]: all that crosses, as plain Rust. No WIT or wasmtime type is public.
 
 pub mod api;
+pub mod manifest;
 pub mod port;
 
+mod adapter;
+mod aot;
+mod cache;
 mod call;
+mod capability;
+mod code;
 mod component;
+mod contract;
+mod dispatch;
 mod engine;
 mod error;
 mod grants;
+mod health;
+mod instance;
 mod limits;
 mod mount;
+mod offer;
+mod prompt;
+mod run;
+mod ticker;
+mod warm;
 
+pub use adapter::{Adapter, Attempt};
 pub use call::CallContext;
-pub use component::{Component, Interface, Manifest};
+pub use component::{Component, Description, Interface};
+pub use dispatch::Dispatch;
 pub use engine::{Engine, EngineConfig};
 pub use error::{CallError, Error};
-pub use grants::Grants;
+pub use grants::{Grants, RouteGrant};
 pub use limits::Limits;
-pub use mount::{Adapter, Attempt, Dispatch, Mounted, Prompt, Row};
+pub use mount::{Mounted, Row};
+pub use prompt::Prompt;

@@ -1,16 +1,40 @@
 //! A row in use.
+//!
+//! Mounting is where everything that can be known beforehand is refused: an
+//! import without its grant, types that are not the contract's, an offer that
+//! nobody could use. What is left to go wrong in a call is a [`CallError`].
 
+use std::future::Future;
 use std::sync::Arc;
 
-use crate::api::{
-    Action, CallConfig, EndCause, Entry, GenerateRequest, JsonText, Prepared, PromptSection,
-    Subscription, ToolCall, ToolOutcome, ToolSpec,
-};
+use wasmtime::component::Linker;
+
+use crate::adapter::Adapter;
+use crate::api::{JsonText, PluginError, Subscription, ToolCall, ToolOutcome, ToolSpec};
 use crate::call::CallContext;
+use crate::capability::{self, Phase};
 use crate::component::Component;
-use crate::error::CallError;
-use crate::grants::Grants;
+use crate::contract::v0_1::{Exports, ToolGuest};
+use crate::dispatch::Dispatch;
+use crate::engine::Inner;
+use crate::error::{CallError, Error};
+use crate::grants::{Grants, Need, need};
+use crate::health::Health;
+use crate::instance::{Call, Export, Linked, Live, RowInfo, State};
 use crate::limits::Limits;
+use crate::offer::{self, Offer};
+use crate::prompt::Prompt;
+
+/// Interfaces that a component may be mounted for.
+const MOUNTABLE: [&str; 7] = [
+    "llm-adapter",
+    "tool",
+    "dispatch",
+    "prompt",
+    "compaction",
+    "title",
+    "projection",
+];
 
 /// A row of a profile, ready to be mounted.
 #[derive(Debug, Clone)]
@@ -23,49 +47,103 @@ pub struct Row {
     pub config: JsonText,
     /// What it may do.
     pub grants: Grants,
-    /// What it may use up.
+    /// What it may use up: see [`Limits::of`].
     pub limits: Limits,
+}
+
+/// What a row's handles share.
+pub(crate) struct Shared {
+    pub(crate) linked: Arc<Linked>,
+    pub(crate) health: Health,
+    component: Arc<Component>,
+    offer: Offer,
+}
+
+impl Shared {
+    pub(crate) fn id(&self) -> &str {
+        &self.linked.row.id
+    }
+
+    /// A call on an instance that lives for it alone.
+    async fn call_fresh<G, T, Fut>(
+        &self,
+        call: Call<'_>,
+        body: impl FnOnce(Live<G>) -> Fut + Send + 'static,
+    ) -> Result<T, CallError>
+    where
+        G: Export,
+        T: Send + 'static,
+        Fut: Future<Output = (Live<G>, wasmtime::Result<Result<T, PluginError>>)> + Send + 'static,
+    {
+        self.health.check(self.id())?;
+        let (_, result) = self.linked.call(None, call, body).await;
+        self.health.note(&result);
+        result
+    }
 }
 
 /// A mounted row. Cheap to clone; all clones are the same row.
 #[derive(Clone)]
-pub struct Mounted {}
+pub struct Mounted {
+    shared: Arc<Shared>,
+}
 
 impl Mounted {
     /// The row's id.
     #[must_use]
     pub fn id(&self) -> &str {
-        todo!()
+        self.shared.id()
     }
 
     /// The component that it mounts.
     #[must_use]
     pub fn component(&self) -> &Arc<Component> {
-        todo!()
+        &self.shared.component
+    }
+
+    /// What it may do.
+    #[must_use]
+    pub fn grants(&self) -> &Grants {
+        &self.shared.linked.row.grants
     }
 
     /// Its tools; empty for one that exports no `tool`.
     #[must_use]
     pub fn tools(&self) -> &[ToolSpec] {
-        todo!()
+        &self.shared.offer.tools
     }
 
     /// Its routes, a JSON text each; empty for one that exports no `llm-adapter`.
     #[must_use]
     pub fn routes(&self) -> &[JsonText] {
-        todo!()
+        &self.shared.offer.routes
     }
 
     /// What it listens to; empty for one that exports no `dispatch`.
     #[must_use]
     pub fn subscriptions(&self) -> &[Subscription] {
-        todo!()
+        &self.shared.offer.subscriptions
+    }
+
+    /// Whether it exports this interface of the contract (`tool`, `prompt`, …).
+    #[must_use]
+    pub fn exports(&self, interface: &str) -> bool {
+        self.shared
+            .component
+            .description
+            .exports_interface(interface)
     }
 
     /// Whether it exports `prompt`.
     #[must_use]
     pub fn has_prompt(&self) -> bool {
-        todo!()
+        self.exports("prompt")
+    }
+
+    /// Why nothing of the row is called any more, once it is out of use.
+    #[must_use]
+    pub fn quarantine(&self) -> Option<CallError> {
+        self.shared.health.check(self.id()).err()
     }
 
     /// Runs a tool on a fresh instance. No bound on the wall clock but the
@@ -75,202 +153,170 @@ impl Mounted {
     /// [`CallError::Plugin`] is the tool's own error; any other, how the call ended.
     pub async fn call_tool(
         &self,
-        _ctx: &CallContext,
-        _call: ToolCall,
+        ctx: &CallContext,
+        call: ToolCall,
     ) -> Result<ToolOutcome, CallError> {
-        todo!()
+        let how = Call {
+            function: "tool.run",
+            ctx,
+            phase: Phase::Work,
+            timed: false,
+        };
+        self.shared
+            .call_fresh(how, |mut live: Live<ToolGuest>| async move {
+                let outcome = live.guest.call_run(&mut live.store, &call.into()).await;
+                (
+                    live,
+                    outcome.map(|outcome| outcome.map(Into::into).map_err(Into::into)),
+                )
+            })
+            .await
     }
 
     /// Whether this call may overlap others; a failure means no.
-    pub async fn may_overlap(&self, _ctx: &CallContext, _call: ToolCall) -> bool {
-        todo!()
+    pub async fn may_overlap(&self, ctx: &CallContext, call: ToolCall) -> bool {
+        let how = Call {
+            function: "tool.may-overlap",
+            ctx,
+            phase: Phase::Work,
+            timed: true,
+        };
+        self.shared
+            .call_fresh(how, |mut live: Live<ToolGuest>| async move {
+                let may = live
+                    .guest
+                    .call_may_overlap(&mut live.store, &call.into())
+                    .await;
+                (live, may.map(Ok))
+            })
+            .await
+            .unwrap_or(false)
     }
 
     /// An adapter of its own for an agent; none if it exports no `llm-adapter`.
     #[must_use]
     pub fn adapter(&self) -> Option<Adapter> {
-        todo!()
+        self.exports("llm-adapter")
+            .then(|| Adapter::new(Arc::clone(&self.shared)))
     }
 
     /// A prompt of its own for an agent; none if it exports no `prompt`.
     #[must_use]
     pub fn prompt(&self) -> Option<Prompt> {
-        todo!()
+        self.exports("prompt")
+            .then(|| Prompt::new(Arc::clone(&self.shared)))
     }
 
     /// A listener of its own for an agent; none if it exports no `dispatch`.
     #[must_use]
     pub fn dispatch(&self) -> Option<Dispatch> {
-        todo!()
+        self.exports("dispatch")
+            .then(|| Dispatch::new(Arc::clone(&self.shared)))
     }
 }
 
-/// One provider attempt of an [`Adapter`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Attempt {}
-
-/// An `llm-adapter` with a warm instance of its own. Calls wait for each other,
-/// so several attempts may be open at once. After a failure the next `prepare`
-/// or `open` gets a new instance; attempts of the old one answer
-/// [`CallError::Gone`]. Cheap to clone; all clones share the instance.
-#[derive(Clone)]
-pub struct Adapter {}
-
-impl Adapter {
-    /// The call with the adapter's defaults filled in.
-    ///
-    /// # Errors
-    /// As every call: [`CallError`].
-    pub async fn prepare(
-        &self,
-        _ctx: &CallContext,
-        _config: CallConfig,
-    ) -> Result<Prepared, CallError> {
-        todo!()
+/// Mounts a row.
+pub(crate) async fn mount(engine: &Arc<Inner>, row: Row) -> Result<Mounted, Error> {
+    let component = row.component;
+    let description = &component.description;
+    let manifest = description.manifest.as_ref();
+    let info = Arc::new(RowInfo {
+        plugin: manifest.map_or_else(|| row.id.clone(), |manifest| manifest.plugin.name.clone()),
+        namespace: manifest
+            .map(|manifest| manifest.plugin.namespace().to_owned())
+            .unwrap_or_default(),
+        appends: manifest
+            .map(|manifest| manifest.events.appends.clone())
+            .unwrap_or_default(),
+        id: row.id,
+        config: row.config,
+        grants: row.grants,
+        limits: row.limits,
+        host_version: engine.host_version.clone(),
+    });
+    let linker = link(engine, &component, &info)?;
+    if !MOUNTABLE
+        .iter()
+        .any(|interface| description.exports_interface(interface))
+    {
+        let exports = description
+            .exports
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>();
+        let exports = if exports.is_empty() {
+            "it exports nothing".to_owned()
+        } else {
+            exports.join(", ")
+        };
+        return Err(Error::NothingToMount {
+            row: info.id.clone(),
+            exports,
+        });
     }
-
-    /// Opens one provider attempt.
-    ///
-    /// # Errors
-    /// As every call: [`CallError`].
-    pub async fn open(
-        &self,
-        _ctx: &CallContext,
-        _request: GenerateRequest,
-    ) -> Result<Attempt, CallError> {
-        todo!()
+    if description.exports_interface("llm-adapter") && !info.grants.has("route") {
+        return Err(Error::ExportNotGranted {
+            row: info.id.clone(),
+            what: "the component is a model adapter and would be sent conversations".to_owned(),
+            grant: "route".to_owned(),
+        });
     }
-
-    /// What the host is to do next; after `open`, each `end` and each `emit`.
-    ///
-    /// # Errors
-    /// As every call: [`CallError`].
-    pub async fn next(&self, _ctx: &CallContext, _attempt: Attempt) -> Result<Action, CallError> {
-        todo!()
-    }
-
-    /// The response's head.
-    ///
-    /// # Errors
-    /// As every call: [`CallError`].
-    pub async fn head(
-        &self,
-        _ctx: &CallContext,
-        _attempt: Attempt,
-        _status: u16,
-        _headers: Vec<(String, String)>,
-    ) -> Result<(), CallError> {
-        todo!()
-    }
-
-    /// Bytes as they arrived; returns the stream chunks that they complete.
-    ///
-    /// # Errors
-    /// As every call: [`CallError`].
-    pub async fn body(
-        &self,
-        _ctx: &CallContext,
-        _attempt: Attempt,
-        _data: &[u8],
-    ) -> Result<Vec<JsonText>, CallError> {
-        todo!()
-    }
-
-    /// The request is over; returns its last chunks.
-    ///
-    /// # Errors
-    /// As every call: [`CallError`].
-    pub async fn end(
-        &self,
-        _ctx: &CallContext,
-        _attempt: Attempt,
-        _cause: EndCause,
-    ) -> Result<Vec<JsonText>, CallError> {
-        todo!()
-    }
-
-    /// Gives the attempt's handle back. Nothing happens if its instance is gone.
-    ///
-    /// # Errors
-    /// As every call: [`CallError`].
-    pub async fn close(&self, _ctx: &CallContext, _attempt: Attempt) -> Result<(), CallError> {
-        todo!()
-    }
+    let mismatch = |error: wasmtime::Error| Error::Mismatch {
+        row: info.id.clone(),
+        reason: format!("{error:#}"),
+    };
+    let pre = linker.instantiate_pre(&component.code).map_err(mismatch)?;
+    let exports =
+        Exports::find(&pre, |name| description.exports_interface(name)).map_err(mismatch)?;
+    let linked = Arc::new(Linked {
+        engine: Arc::clone(engine),
+        row: Arc::clone(&info),
+        pre,
+        exports,
+    });
+    let offer = offer::read(&linked, description).await?;
+    Ok(Mounted {
+        shared: Arc::new(Shared {
+            linked,
+            health: Health::default(),
+            component,
+            offer,
+        }),
+    })
 }
 
-/// A `prompt` with a warm instance of its own. Cheap to clone.
-#[derive(Clone)]
-pub struct Prompt {}
-
-impl Prompt {
-    /// Its sections, for `{provider, model, cwd, …}`.
-    ///
-    /// # Errors
-    /// As every call: [`CallError`].
-    pub async fn sections(
-        &self,
-        _ctx: &CallContext,
-        _variables: JsonText,
-    ) -> Result<Vec<PromptSection>, CallError> {
-        todo!()
+/// Links what the component imports and its row was granted.
+fn link(engine: &Inner, component: &Component, row: &RowInfo) -> Result<Linker<State>, Error> {
+    let mut linker = Linker::new(engine.wasm());
+    for import in &component.description.imports {
+        let not_provided = |what: String| Error::NotProvided {
+            row: row.id.clone(),
+            import: import.to_string(),
+            what,
+        };
+        match need(import) {
+            Need::Always => {}
+            Need::Grant(grant) if row.grants.has(grant) => {}
+            Need::Grant(grant) => {
+                return Err(Error::NotGranted {
+                    row: row.id.clone(),
+                    import: import.to_string(),
+                    grant: grant.to_owned(),
+                });
+            }
+            Need::NotYet(what) => return Err(not_provided(what.to_owned())),
+            Need::Unknown => return Err(not_provided("it".to_owned())),
+        }
+        let capability = import
+            .of_contract()
+            .and_then(|(name, _)| capability::find(name));
+        let capability = capability.ok_or_else(|| not_provided("it".to_owned()))?;
+        capability
+            .link(&mut linker)
+            .map_err(|error| Error::Mismatch {
+                row: row.id.clone(),
+                reason: format!("{error:#}"),
+            })?;
     }
-}
-
-/// A `dispatch` with a warm instance of its own. Cheap to clone.
-#[derive(Clone)]
-pub struct Dispatch {}
-
-impl Dispatch {
-    /// Tells what happened.
-    ///
-    /// # Errors
-    /// As every call: [`CallError`].
-    pub async fn notify(
-        &self,
-        _ctx: &CallContext,
-        _event: &str,
-        _payloads: Vec<JsonText>,
-    ) -> Result<(), CallError> {
-        todo!()
-    }
-
-    /// Asks for a decision.
-    ///
-    /// # Errors
-    /// As every call: [`CallError`].
-    pub async fn decide(
-        &self,
-        _ctx: &CallContext,
-        _event: &str,
-        _payload: JsonText,
-    ) -> Result<Option<JsonText>, CallError> {
-        todo!()
-    }
-
-    /// On the way in.
-    ///
-    /// # Errors
-    /// As every call: [`CallError`].
-    pub async fn enter(
-        &self,
-        _ctx: &CallContext,
-        _event: &str,
-        _payload: JsonText,
-    ) -> Result<Entry, CallError> {
-        todo!()
-    }
-
-    /// On the way out.
-    ///
-    /// # Errors
-    /// As every call: [`CallError`].
-    pub async fn leave(
-        &self,
-        _ctx: &CallContext,
-        _event: &str,
-        _carry: String,
-        _outcome: JsonText,
-    ) -> Result<Option<JsonText>, CallError> {
-        todo!()
-    }
+    Ok(linker)
 }

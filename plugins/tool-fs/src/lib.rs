@@ -43,7 +43,7 @@ use bindings::exports::dsh::plugin::tool::{Call, Guest, Outcome};
 const SLICE: u32 = 1024 * 1024;
 
 /// The largest file that is changed, or read for a diff.
-const WHOLE: usize = 10 * 1024 * 1024;
+const WHOLE: u32 = 10 * 1024 * 1024;
 
 /// Bytes of hunks that a result carries beside its text.
 const DIFFS: usize = 256 * 1024;
@@ -81,7 +81,7 @@ fn read(arguments: Json<'_>, path: &str, shown: &str) -> Result<Outcome, Error> 
     slices(
         path,
         |offset| workspace::read(path, offset, SLICE),
-        |bytes| window.push(bytes),
+        |slice| window.push(&slice.content),
     )?;
     let (text, facts) = window.finish(shown)?;
     Ok(outcome(&text, Some(&facts)))
@@ -147,15 +147,15 @@ impl Before {
         before.version = slices(
             path,
             |offset| workspace::read_for(path, guard, offset, SLICE),
-            |bytes| match &mut before.content {
-                Some(content) if content.len() + bytes.len() <= WHOLE => {
-                    content.extend_from_slice(bytes);
-                    true
+            |slice| {
+                if slice.metadata.size > f64::from(WHOLE) {
+                    before.content = None;
                 }
-                content => {
-                    *content = None;
-                    false
-                }
+                let Some(content) = &mut before.content else {
+                    return false;
+                };
+                content.extend_from_slice(&slice.content);
+                true
             },
         )?;
         Ok(before)
@@ -183,7 +183,7 @@ impl Before {
 fn slices(
     path: &str,
     read: impl Fn(f64) -> Result<Slice, Error>,
-    mut take: impl FnMut(&[u8]) -> bool,
+    mut take: impl FnMut(&Slice) -> bool,
 ) -> Result<String, Error> {
     let mut offset = 0u64;
     let mut version = None;
@@ -198,7 +198,7 @@ fn slices(
         }
         offset += slice.content.len() as u64;
         let last = slice.content.is_empty() || offset as f64 >= slice.metadata.size;
-        if !take(&slice.content) || last {
+        if !take(&slice) || last {
             return Ok(std::mem::take(version));
         }
     }

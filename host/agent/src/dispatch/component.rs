@@ -1,0 +1,109 @@
+//! The bridge to rows that export `dispatch`.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use dsh_plugin::api::{Entry as ApiEntry, Verdict as ApiVerdict};
+use dsh_plugin::{CallContext, CallError};
+use dsh_session::Json;
+
+use super::listener::{Entry, EventContext, Listener, ListenerError, Standing, Subscription, Verdict};
+use crate::log::Log;
+use crate::ports::CallIdentity;
+use crate::tools::CallScope;
+
+/// A row's listener.
+pub struct ComponentListener {
+    row: String,
+    sources: Vec<String>,
+    subscriptions: Vec<Subscription>,
+    dispatch: dsh_plugin::Dispatch,
+    identity: Arc<CallIdentity>,
+    log: Arc<Log>,
+}
+
+impl ComponentListener {
+    /// Of a mounted row's dispatch; `sources` are the message source kinds that
+    /// its manifest names.
+    #[must_use]
+    pub fn new(
+        mounted: &dsh_plugin::Mounted,
+        dispatch: dsh_plugin::Dispatch,
+        sources: Vec<String>,
+        identity: Arc<CallIdentity>,
+        log: Arc<Log>,
+    ) -> Self {
+        let subscriptions = mounted.subscriptions().iter();
+        let subscriptions =
+            subscriptions.map(|own| Subscription { event: own.event.clone(), only: own.only.clone() }).collect();
+        Self { row: mounted.id().to_owned(), sources, subscriptions, dispatch, identity, log }
+    }
+
+    fn context(&self, event: &str, cx: Option<&EventContext>) -> CallContext {
+        let scope = CallScope {
+            cancel: cx.map(|cx| cx.signal.token().child_token()).unwrap_or_default(),
+            time_ms: self.log.read(|session| session.last().map_or(0, |event| event.time)),
+        };
+        self.identity.context(&self.row, event, &scope)
+    }
+}
+
+fn failed(error: CallError) -> ListenerError {
+    let error = error.into_plugin_error();
+    ListenerError::new(error.code, error.message)
+}
+
+fn json(what: &str, text: &str) -> Result<Json, ListenerError> {
+    Json::normalise(text).map_err(|error| ListenerError::new("INVALID", format!("its {what} is {error}")))
+}
+
+#[async_trait]
+impl Listener for ComponentListener {
+    fn name(&self) -> &str {
+        &self.row
+    }
+
+    fn standing(&self) -> Standing {
+        Standing::Row { row: self.row.clone(), sources: self.sources.clone() }
+    }
+
+    fn subscriptions(&self) -> Vec<Subscription> {
+        self.subscriptions.clone()
+    }
+
+    async fn enter(&self, event: &str, payload: &Json, cx: &EventContext) -> Result<Entry, ListenerError> {
+        let context = self.context(event, Some(cx));
+        let ApiEntry { verdict, carry } =
+            self.dispatch.enter(&context, event, payload.as_str().to_owned()).await.map_err(failed)?;
+        let verdict = match verdict {
+            ApiVerdict::Proceed => Verdict::Proceed,
+            ApiVerdict::Rewrite(text) => Verdict::Rewrite(json("payload", &text)?),
+            ApiVerdict::Settle(text) => Verdict::Settle(json("result", &text)?),
+        };
+        Ok(Entry { verdict, carry })
+    }
+
+    async fn leave(
+        &self,
+        event: &str,
+        carry: String,
+        outcome: &Json,
+        cx: &EventContext,
+    ) -> Result<Option<Json>, ListenerError> {
+        let context = self.context(event, Some(cx));
+        let result = self.dispatch.leave(&context, event, carry, outcome.as_str().to_owned()).await;
+        result.map_err(failed)?.map(|text| json("result", &text)).transpose()
+    }
+
+    async fn decide(&self, event: &str, payload: &Json, cx: &EventContext) -> Result<Option<Json>, ListenerError> {
+        let context = self.context(event, Some(cx));
+        let answer = self.dispatch.decide(&context, event, payload.as_str().to_owned()).await;
+        answer.map_err(failed)?.map(|text| json("answer", &text)).transpose()
+    }
+
+    async fn notify(&self, event: &str, payloads: &[Json]) {
+        let payloads = payloads.iter().map(|payload| payload.as_str().to_owned()).collect();
+        // Observation is left out where it fails; the row's own quarantine counts the failure.
+        let _ = self.dispatch.notify(&self.context(event, None), event, payloads).await;
+    }
+}

@@ -1,0 +1,174 @@
+//! The session's log as a run uses it: append with the time stamped, hand on,
+//! wait for durability.
+//!
+//! Events are handed to sinks while the session's lock is held, so every
+//! follower sees them in log order; a sink therefore only queues, and never
+//! appends or reads the log itself.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use dsh_session::{Digest, Draft, Event, Json, Kind, Messages, Session};
+use tokio::sync::mpsc;
+
+use crate::error::AgentError;
+
+/// Where the time of an event comes from.
+pub trait Clock: Send + Sync {
+    /// Milliseconds since the epoch.
+    fn now_ms(&self) -> i64;
+}
+
+/// The machine's clock.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now_ms(&self) -> i64 {
+        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        since.map_or(0, |elapsed| i64::try_from(elapsed.as_millis()).unwrap_or(i64::MAX))
+    }
+}
+
+/// Takes every event as it is committed: the store's writer, a live view.
+/// Called in log order and under the session's lock: queue and return.
+pub trait EventSink: Send + Sync {
+    /// One event, committed to memory and not yet durable.
+    fn event(&self, event: &Arc<Event>);
+}
+
+/// The flush that barriers wait for (spec/session.md §11).
+#[async_trait]
+pub trait Durability: Send + Sync {
+    /// Returns when everything appended before the call is durable.
+    ///
+    /// # Errors
+    /// Why it could not be written, for people.
+    async fn flush(&self) -> Result<(), String>;
+}
+
+/// Keeps nothing: for sessions that are not stored.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoDurability;
+
+#[async_trait]
+impl Durability for NoDurability {
+    async fn flush(&self) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// A shared session with its clock, its sinks and its barrier.
+pub struct Log {
+    session: Arc<Mutex<Session>>,
+    clock: Arc<dyn Clock>,
+    sinks: Mutex<Vec<Arc<dyn EventSink>>>,
+    durability: Arc<dyn Durability>,
+}
+
+impl Log {
+    /// Puts the parts together.
+    #[must_use]
+    pub fn new(
+        session: Arc<Mutex<Session>>,
+        clock: Arc<dyn Clock>,
+        sinks: Vec<Arc<dyn EventSink>>,
+        durability: Arc<dyn Durability>,
+    ) -> Self {
+        Self { session, clock, sinks: Mutex::new(sinks), durability }
+    }
+
+    /// Appends one event, and hands it on.
+    ///
+    /// # Errors
+    /// [`AgentError::Session`] when the log refuses it; nothing has changed then.
+    pub fn append(&self, draft: Draft) -> Result<Arc<Event>, AgentError> {
+        let mut session = self.lock();
+        self.commit(&mut session, draft)
+    }
+
+    /// Appends an event beside the surface.
+    ///
+    /// # Errors
+    /// As [`Log::append`].
+    pub fn record(&self, kind: Kind, data: Json) -> Result<Arc<Event>, AgentError> {
+        self.append(Draft::new(kind, data))
+    }
+
+    /// Appends what `plan` makes of the session as it is, with nothing of
+    /// anyone else's in between; the first error leaves the rest out.
+    ///
+    /// # Errors
+    /// As [`Log::append`], and what `plan` fails with.
+    pub fn append_all<E: From<AgentError>>(
+        &self,
+        plan: impl FnOnce(&Session) -> Result<Vec<Draft>, E>,
+    ) -> Result<Vec<Arc<Event>>, E> {
+        let mut session = self.lock();
+        let drafts = plan(&session)?;
+        drafts.into_iter().map(|draft| self.commit(&mut session, draft).map_err(E::from)).collect()
+    }
+
+    /// Looks at the session. `look` must not append.
+    pub fn read<R>(&self, look: impl FnOnce(&Session) -> R) -> R {
+        look(&self.lock())
+    }
+
+    /// What the model sees now; folds what is new of the surface.
+    pub fn messages(&self) -> Messages {
+        self.lock().messages()
+    }
+
+    /// The digest of what the model sees now.
+    pub fn digest(&self) -> Digest {
+        self.lock().digest()
+    }
+
+    /// Waits until all that was appended so far is durable.
+    ///
+    /// # Errors
+    /// [`AgentError::Durability`].
+    pub async fn barrier(&self) -> Result<(), AgentError> {
+        self.durability.flush().await.map_err(AgentError::Durability)
+    }
+
+    /// Adds a sink, which gets every later event.
+    pub fn attach(&self, sink: Arc<dyn EventSink>) {
+        // The session's lock orders this against appends.
+        let _session = self.lock();
+        self.sinks.lock().unwrap_or_else(PoisonError::into_inner).push(sink);
+    }
+
+    /// Every later event, in order.
+    pub fn follow(&self) -> mpsc::UnboundedReceiver<Arc<Event>> {
+        let (follower, events) = mpsc::unbounded_channel();
+        self.attach(Arc::new(Follower(follower)));
+        events
+    }
+
+    /// The clock.
+    pub fn now_ms(&self) -> i64 {
+        self.clock.now_ms()
+    }
+
+    fn commit(&self, session: &mut Session, draft: Draft) -> Result<Arc<Event>, AgentError> {
+        let event = session.append(draft, self.clock.now_ms())?;
+        for sink in self.sinks.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            sink.event(&event);
+        }
+        Ok(event)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Session> {
+        // A panic elsewhere does not make the log wrong: append commits whole events or nothing.
+        self.session.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+struct Follower(mpsc::UnboundedSender<Arc<Event>>);
+
+impl EventSink for Follower {
+    fn event(&self, event: &Arc<Event>) {
+        let _ = self.0.send(Arc::clone(event));
+    }
+}

@@ -1,0 +1,184 @@
+//! What the model is told before the conversation: the system prompt's sections
+//! and the facts of the runtime-context snapshot (spec/loop.md §9).
+//!
+//! Sections come from layers: the host's own, then the rows'. A nearer layer
+//! shadows a farther one by name; a name twice in one layer is a fault and not a
+//! choice. Texts stand as they are: whoever makes one fills its own variables in.
+
+mod component;
+mod facts;
+mod snapshot;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use dsh_plugin::api::{Place, PluginError, PromptSection};
+use dsh_session::{Json, Value};
+
+pub use component::ComponentPrompt;
+pub use facts::HostFacts;
+pub(crate) use snapshot::Snapshot;
+
+use crate::cancel::Signal;
+use crate::dispatch::{Dispatch, EventContext};
+use crate::error::AgentError;
+use crate::tools::CallScope;
+
+/// Gives sections.
+#[async_trait]
+pub trait PromptSource: Send + Sync {
+    /// The row, as errors name it.
+    fn name(&self) -> &str;
+
+    /// Its sections, for `{provider, model, cwd, …}`; asked before each step.
+    ///
+    /// # Errors
+    /// Ends the turn: a prompt with a hole in it would mislead the model silently.
+    async fn sections(&self, variables: &Json, scope: &CallScope) -> Result<Vec<PromptSection>, PluginError>;
+}
+
+/// All sources of an agent, a list for each layer, farthest first.
+#[derive(Default)]
+pub struct Prompts {
+    layers: Vec<Vec<Arc<dyn PromptSource>>>,
+}
+
+/// The prompt of one step.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Assembly {
+    system: Vec<PromptSection>,
+    context: Vec<PromptSection>,
+}
+
+impl Prompts {
+    /// Takes the layers, farthest first.
+    #[must_use]
+    pub fn new(layers: Vec<Vec<Arc<dyn PromptSource>>>) -> Self {
+        Self { layers }
+    }
+
+    /// Asks every source and puts the sections in order; then the waterfall
+    /// `system-prompt/assemble` may edit them.
+    ///
+    /// # Errors
+    /// A source that fails, a name twice in a layer, two `complete` sections.
+    pub(crate) async fn assemble(
+        &self,
+        variables: &Json,
+        scope: &CallScope,
+        dispatch: &Dispatch,
+        signal: &Signal,
+    ) -> Result<Assembly, AgentError> {
+        let mut sections: Vec<PromptSection> = Vec::new();
+        for layer in &self.layers {
+            let mut of_layer: Vec<PromptSection> = Vec::new();
+            for source in layer {
+                let failed = |error: PluginError| AgentError::Prompt(format!("{}: {}", source.name(), error.message));
+                for section in source.sections(variables, scope).await.map_err(failed)? {
+                    if of_layer.iter().any(|other| other.place == section.place && other.name == section.name) {
+                        let name = &section.name;
+                        return Err(AgentError::Prompt(format!("two rows give a section \"{name}\"")));
+                    }
+                    of_layer.push(section);
+                }
+            }
+            sections.retain(|far| !of_layer.iter().any(|near| near.place == far.place && near.name == far.name));
+            sections.append(&mut of_layer);
+        }
+        let assembled = Assembly::of(sections)?;
+        if !dispatch.listens("system-prompt/assemble", None) {
+            return Ok(assembled);
+        }
+        let context = EventContext { signal: signal.clone() };
+        let edited = dispatch
+            .waterfall("system-prompt/assemble", None, assembled.view(), &context, |assembly| async {
+                Ok::<_, AgentError>(assembly)
+            })
+            .await
+            .map_err(|error| AgentError::Prompt(error.to_string()))?;
+        assembled.edited(&edited)
+    }
+}
+
+impl Assembly {
+    fn of(sections: Vec<PromptSection>) -> Result<Self, AgentError> {
+        let (system, context): (Vec<_>, Vec<_>) =
+            sections.into_iter().partition(|section| section.place == Place::System);
+        Ok(Self { system: in_order(system)?, context: in_order(context)? })
+    }
+
+    /// The system prompt; empty when no section says anything.
+    #[must_use]
+    pub fn system(&self) -> String {
+        joined(&self.system)
+    }
+
+    /// The facts of the snapshot that say something, in order.
+    pub(crate) fn context(&self) -> impl Iterator<Item = &PromptSection> {
+        self.context.iter().filter(|section| !section.text.is_empty())
+    }
+
+    fn view(&self) -> Json {
+        Json::object(|assembly| {
+            for (member, sections) in [("sections", &self.system), ("contexts", &self.context)] {
+                assembly.array(member, |list| {
+                    for section in sections {
+                        list.object(|object| {
+                            object.str("name", &section.name).f64("order", section.order).str("text", &section.text);
+                        });
+                    }
+                });
+            }
+        })
+    }
+
+    /// What the waterfall made of it. A `complete` section stays what it was.
+    fn edited(self, by: &Json) -> Result<Self, AgentError> {
+        let read = |member: &str, place: Place, before: Vec<PromptSection>| {
+            if before.iter().any(|section| section.complete) {
+                return Ok(before);
+            }
+            let Some(list) = by.get(member) else { return Ok(before) };
+            let sections = list.items().map(|item| {
+                let text = |key: &str| item.get(key).and_then(Value::text).map(std::borrow::Cow::into_owned);
+                Some(PromptSection {
+                    place,
+                    name: text("name")?,
+                    order: item.get("order").and_then(Value::f64)?,
+                    text: text("text")?,
+                    complete: false,
+                })
+            });
+            let sections = sections.collect::<Option<Vec<_>>>().ok_or_else(|| {
+                AgentError::Prompt("a listener of system-prompt/assemble gave a section without name, order or text".into())
+            })?;
+            in_order(sections)
+        };
+        Ok(Self {
+            system: read("sections", Place::System, self.system)?,
+            context: read("contexts", Place::Context, self.context)?,
+        })
+    }
+}
+
+fn in_order(mut sections: Vec<PromptSection>) -> Result<Vec<PromptSection>, AgentError> {
+    let complete = sections.iter().filter(|section| section.complete).count();
+    if complete > 1 {
+        return Err(AgentError::Prompt("two rows give a section that wants to be the only one".into()));
+    }
+    if complete == 1 {
+        sections.retain(|section| section.complete);
+    }
+    sections.sort_by(|left, right| left.order.total_cmp(&right.order));
+    Ok(sections)
+}
+
+fn joined(sections: &[PromptSection]) -> String {
+    let texts: Vec<&str> =
+        sections.iter().map(|section| section.text.as_str()).filter(|text| !text.is_empty()).collect();
+    texts.join("\n\n")
+}
+
+#[cfg(test)]
+#[path = "prompt_tests.rs"]
+mod tests;

@@ -1,0 +1,161 @@
+//! Where we differ from upstream on purpose; the names stand in
+//! `docs/differences.md`.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use dsh_session::{Json, Kind, Target, Value};
+use tokio::sync::Notify;
+
+use super::rig::{FakeListener, Rig, Setup, calls, json, max_tokens, ok, spec, text, tool};
+use crate::dispatch::{Dispatch, Entry, EventContext, Listener, ListenerError, Subscription};
+use crate::tools::ToolSpec;
+use crate::{CancelCause, Message};
+
+/// Says when a step is about to be decided, and holds it until the turn is given up.
+struct Holding(Arc<Notify>);
+
+#[async_trait::async_trait]
+impl Listener for Holding {
+    fn name(&self) -> &str {
+        "holding"
+    }
+
+    fn subscriptions(&self) -> Vec<Subscription> {
+        vec![Subscription::all("agent/pre-step")]
+    }
+
+    async fn enter(&self, _: &str, _: &Json, _: &EventContext) -> Result<Entry, ListenerError> {
+        self.0.notify_one();
+        std::future::pending().await
+    }
+}
+
+async fn cancelled_in_pre_step(keep_inbox: bool) -> Rig {
+    let reached = Arc::new(Notify::new());
+    let rig = Rig::new(Setup { listeners: vec![Arc::new(Holding(Arc::clone(&reached)))], ..Setup::default() });
+    rig.agent.inject(&Message::from_person("context")).unwrap();
+    rig.agent.followup(&Message::from_person("prompt")).unwrap();
+    reached.notified().await;
+    rig.agent.cancel(CancelCause::User, keep_inbox).unwrap();
+    rig.agent.when_idle().await;
+    rig
+}
+
+#[tokio::test]
+async fn claimed_messages_of_an_aborted_turn_are_put_back() {
+    let rig = cancelled_in_pre_step(true).await;
+    rig.assert(&[
+        "inbox next-step +1",
+        "inbox next-turn +1",
+        "turn/start 1",
+        "inbox next-step -1",
+        "inbox next-turn -1",
+        "inbox next-step +1",
+        "inbox next-turn +1",
+        "turn/end 1 aborted:user",
+    ]);
+    assert_eq!(rig.agent.pending(Target::NextTurn).len(), 1);
+    assert_eq!(rig.agent.pending(Target::NextStep).len(), 1);
+}
+
+#[tokio::test]
+async fn claimed_messages_of_a_turn_cancelled_with_its_inbox_are_logged_as_canceled() {
+    let rig = cancelled_in_pre_step(false).await;
+    assert_eq!(rig.events()[5..], [
+        "inbox next-step +1",
+        "inbox next-step -1 canceled",
+        "inbox next-turn +1",
+        "inbox next-turn -1 canceled",
+        "turn/end 1 aborted:user",
+    ]);
+    assert!(rig.agent.pending(Target::NextTurn).is_empty());
+}
+
+#[tokio::test]
+async fn claimed_messages_of_a_rejected_turn_are_logged() {
+    let refuse = FakeListener {
+        name: "l",
+        event: "agent/pre-step",
+        enter: Some(Box::new(|_| Ok(Entry::settle(json(r#"{"kind":"reject"}"#))))),
+        ..FakeListener::default()
+    };
+    let rig = Rig::new(Setup { listeners: vec![Arc::new(refuse)], ..Setup::default() });
+    rig.run("forbidden").await;
+    let event = rig.log.read(|session| {
+        let rejected = |kind: &Kind| kind.as_str() == "agent/input/rejected";
+        session.events().iter().find(|event| rejected(&event.kind)).unwrap().clone()
+    });
+    assert!(event.ignorable, "upstream has to be able to read the log");
+    let message = event.data.get("messages").unwrap().items().next().unwrap();
+    assert!(message.as_str().contains("forbidden"));
+    assert!(rig.log.messages().is_empty());
+}
+
+#[tokio::test]
+async fn unanswered_tool_results_after_a_sticky_max_tokens_get_their_model_step() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&asked);
+    let stopping = FakeListener {
+        name: "l",
+        event: "agent/turn-stopping",
+        decide: Some(Box::new(move |_| {
+            let first = count.fetch_add(1, Ordering::Relaxed) == 0;
+            first.then(|| json(r#"{"messages":[{"content":[{"type":"text","text":"go on"}]}]}"#))
+        })),
+        ..FakeListener::default()
+    };
+    let rig = Rig::new(Setup {
+        say: vec![max_tokens("cut"), calls(&[("A", "t", "{}")]), text("seen")],
+        tools: vec![tool(spec("t"), |_| ok("ok"))],
+        listeners: vec![Arc::new(stopping)],
+        ..Setup::default()
+    });
+    rig.run("go").await;
+    let events = rig.events();
+    let tail = events.iter().skip_while(|event| *event != "tool/result A").collect::<Vec<_>>();
+    assert_eq!(tail, [
+        "tool/result A",
+        "step/end 1.2",
+        "step/start 1.3",
+        "chunks",
+        "assistant/message text",
+        "step/end 1.3",
+        "turn/end 1 max-tokens",
+    ]);
+}
+
+#[tokio::test]
+async fn arguments_are_validated_before_hooks_and_approval_see_them() {
+    let seen = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&seen);
+    let hook = FakeListener {
+        name: "l",
+        event: "tools/pre-execute",
+        enter: Some(Box::new(move |payload| {
+            count.fetch_add(1, Ordering::Relaxed);
+            assert_eq!(payload.get("raw").and_then(Value::text).unwrap(), r#"{ "x" : "ok" }"#);
+            assert_eq!(payload.value().path(&["arguments", "x"]).and_then(Value::text).unwrap(), "ok");
+            Ok(Entry::proceed())
+        })),
+        ..FakeListener::default()
+    };
+    let schema = r#"{"type":"object","properties":{"x":{"type":"string"}},"required":["x"]}"#;
+    let rig = Rig::new(Setup {
+        say: vec![calls(&[("A", "t", r#"{"x":1}"#), ("B", "t", r#"{ "x" : "ok" }"#)]), text("done")],
+        tools: vec![tool(ToolSpec::new("t", "", schema).unwrap(), |_| ok("ran"))],
+        listeners: vec![Arc::new(hook)],
+        ..Setup::default()
+    });
+    rig.run("go").await;
+    assert_eq!(rig.result("A"), r#"Error: invalid arguments: "x" must be a string"#);
+    assert_eq!(rig.result("B"), "ran");
+    assert_eq!(seen.load(Ordering::Relaxed), 1);
+}
+
+#[tokio::test]
+async fn a_subscription_to_no_event_of_a_run_is_refused() {
+    let odd = FakeListener { name: "odd", event: "agent/nothing", ..FakeListener::default() };
+    let refused = Dispatch::new(vec![Arc::new(odd)]);
+    assert!(refused.err().unwrap().to_string().contains("agent/nothing"));
+}

@@ -1,0 +1,12 @@
+//! The rules of `spec/loop.md` §17, a test each, over a scripted model and fake
+//! tools. What a test asserts is the log, event by event.
+
+mod differences;
+mod header;
+mod inbox;
+mod pipeline;
+mod rig;
+mod scheduler;
+mod stream;
+mod turn;
+mod wake;

@@ -1,0 +1,150 @@
+//! What a component may be given, a file per capability.
+//!
+//! Each follows one interface of `wit/host.wit`: how it is linked, what its
+//! grant lets through, and which port is behind it. A component is linked to the
+//! capabilities that it imports and was granted and to no other, so an import
+//! that was not granted cannot be called, rather than be refused when it is.
+//! Adding one is a file here and a line in [`ALL`].
+
+use std::future::Future;
+
+use wasmtime::component::Linker;
+
+use crate::api::PluginError;
+use crate::instance::State;
+
+mod clock;
+mod config;
+mod journal;
+mod log;
+mod process;
+mod random;
+mod session;
+mod spill;
+mod work;
+mod workspace;
+
+pub(crate) use log::Lines;
+
+/// One capability of the contract.
+pub(crate) trait Capability: Sync {
+    /// The interface's short name, by which a component imports it.
+    fn interface(&self) -> &'static str;
+
+    /// Links it.
+    fn link(&self, linker: &mut Linker<State>) -> wasmtime::Result<()>;
+}
+
+/// All that this host provides.
+static ALL: [&dyn Capability; 11] = [
+    &Types,
+    &log::Capability,
+    &config::Capability,
+    &work::Capability,
+    &clock::Capability,
+    &random::Capability,
+    &session::Capability,
+    &journal::Capability,
+    &workspace::Capability,
+    &spill::Capability,
+    &process::Capability,
+];
+
+/// The capability behind an interface.
+pub(crate) fn find(interface: &str) -> Option<&'static dyn Capability> {
+    ALL.into_iter()
+        .find(|capability| capability.interface() == interface)
+}
+
+/// The shared vocabulary: types only.
+struct Types;
+
+impl Capability for Types {
+    fn interface(&self) -> &'static str {
+        "types"
+    }
+
+    fn link(&self, linker: &mut Linker<State>) -> wasmtime::Result<()> {
+        crate::contract::v0_1::types::add_to_linker::<_, wasmtime::component::HasSelf<_>>(
+            linker,
+            |state| state,
+        )
+    }
+}
+
+impl crate::contract::v0_1::types::Host for State {}
+
+/// What a component is doing for the host, which bounds what it may call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Phase {
+    /// It says what it offers: `log`, `config` and `work` only, so that the
+    /// answer depends on nothing else and may be kept.
+    Offer,
+    /// It translates for a model: the time as well.
+    Translate,
+    /// It works.
+    Work,
+}
+
+/// A call that the contract does not allow where it was made: it traps.
+#[derive(Debug, thiserror::Error)]
+#[error("it called {interface}, which it may not while it {doing}")]
+pub(crate) struct Misplaced {
+    interface: &'static str,
+    doing: &'static str,
+}
+
+/// A function without an error to give was called, and nothing is behind it.
+#[derive(Debug, thiserror::Error)]
+#[error("it called {interface}, and this call has none")]
+pub(crate) struct Missing {
+    interface: &'static str,
+}
+
+impl State {
+    /// Traps unless the phase has come as far as the interface needs.
+    fn from_phase(&self, needed: Phase, interface: &'static str) -> wasmtime::Result<()> {
+        if self.phase >= needed {
+            return Ok(());
+        }
+        let doing = if self.phase == Phase::Offer {
+            "says what it offers"
+        } else {
+            "translates for a model"
+        };
+        Err(Misplaced { interface, doing }.into())
+    }
+
+    /// Waits for a port, but no longer than until the call is cancelled.
+    async fn answer<T>(
+        &self,
+        port: impl Future<Output = Result<T, PluginError>>,
+    ) -> Result<T, PluginError> {
+        tokio::select! {
+            biased;
+            () = self.ctx.cancel.cancelled() => Err(PluginError::cancelled()),
+            result = port => result,
+        }
+    }
+}
+
+/// Links `$module` of the contract under `$name`.
+macro_rules! capability {
+    ($module:ident, $name:literal) => {
+        pub(super) struct Capability;
+
+        impl super::Capability for Capability {
+            fn interface(&self) -> &'static str {
+                $name
+            }
+
+            fn link(
+                &self,
+                linker: &mut wasmtime::component::Linker<crate::instance::State>,
+            ) -> wasmtime::Result<()> {
+                $module::add_to_linker::<_, wasmtime::component::HasSelf<_>>(linker, |state| state)
+            }
+        }
+    };
+}
+use capability;

@@ -1,0 +1,106 @@
+//! When a row is put out of use.
+//!
+//! Three failures of its own in a row, on whichever of its exports: calling on
+//! would fail the same way and cost its bounds every time. Answers, also errors
+//! that the component itself gives, end the row of failures; a cancelled call
+//! says nothing about it.
+
+use std::sync::Mutex;
+
+use crate::error::CallError;
+
+/// Failures in a row.
+const PATIENCE: u32 = 3;
+
+/// How a row has been doing.
+#[derive(Debug, Default)]
+pub(crate) struct Health {
+    failures: Mutex<Failures>,
+}
+
+#[derive(Debug, Default)]
+struct Failures {
+    count: u32,
+    last: String,
+}
+
+impl Health {
+    /// Refuses a call of a row that is out of use.
+    pub(crate) fn check(&self, row: &str) -> Result<(), CallError> {
+        let failures = self.lock();
+        if failures.count < PATIENCE {
+            return Ok(());
+        }
+        Err(CallError::Quarantined {
+            row: row.to_owned(),
+            failures: failures.count,
+            last: failures.last.clone(),
+        })
+    }
+
+    /// Counts how a call ended.
+    pub(crate) fn note<T>(&self, result: &Result<T, CallError>) {
+        let mut failures = self.lock();
+        match result {
+            Err(error) if error.is_failure_of_component() => {
+                failures.count += 1;
+                failures.last = error.to_string();
+            }
+            Ok(_) | Err(CallError::Plugin(_)) if failures.count < PATIENCE => failures.count = 0,
+            _ => {}
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Failures> {
+        self.failures
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::PluginError;
+
+    fn trap() -> Result<(), CallError> {
+        Err(CallError::Trap {
+            row: "r".to_owned(),
+            function: "tool.run",
+            reason: "x".to_owned(),
+        })
+    }
+
+    #[test]
+    fn three_failures_in_a_row_put_a_row_out_of_use_for_good() {
+        let health = Health::default();
+        for _ in 0..3 {
+            health.check("r").unwrap();
+            health.note(&trap());
+        }
+        let Err(CallError::Quarantined {
+            failures: 3, last, ..
+        }) = health.check("r")
+        else {
+            panic!()
+        };
+        assert!(last.contains("crashed in tool.run"));
+        health.note(&Ok(()));
+        assert!(health.check("r").is_err());
+    }
+
+    #[test]
+    fn an_answer_ends_the_row_of_failures_and_a_cancel_does_not_count() {
+        let health = Health::default();
+        for _ in 0..5 {
+            health.note(&trap());
+            health.note(&trap());
+            health.note::<()>(&Err(CallError::Cancelled {
+                row: "r".to_owned(),
+                function: "tool.run",
+            }));
+            health.note::<()>(&Err(CallError::Plugin(PluginError::cancelled())));
+        }
+        health.check("r").unwrap();
+    }
+}

@@ -1,0 +1,81 @@
+//! An instance that outlives its calls.
+//!
+//! Its calls wait for each other, as a component is never entered twice. One
+//! that ends badly takes the instance with it; the next call gets a new one, and
+//! a handle from before is told that it is gone. Memory is a hint, never the
+//! state: what must survive is in the log.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use tokio::sync::Mutex;
+
+use crate::api::PluginError;
+use crate::error::CallError;
+use crate::instance::{Call, Export, Live};
+use crate::mount::Shared;
+
+/// The instance's place.
+struct Slot<G> {
+    live: Option<Live<G>>,
+    /// Counts the instances that were here.
+    generation: u64,
+}
+
+/// One export of a row with an instance of its own. Clones share it.
+pub(crate) struct Warm<G> {
+    shared: Arc<Shared>,
+    slot: Arc<Mutex<Slot<G>>>,
+}
+
+impl<G> Clone for Warm<G> {
+    fn clone(&self) -> Self {
+        Self {
+            shared: Arc::clone(&self.shared),
+            slot: Arc::clone(&self.slot),
+        }
+    }
+}
+
+impl<G: Export> Warm<G> {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        Self {
+            shared,
+            slot: Arc::new(Mutex::new(Slot {
+                live: None,
+                generation: 0,
+            })),
+        }
+    }
+
+    /// Makes a call, on this generation's instance where one is named. Returns
+    /// the generation that it was made on.
+    pub(crate) async fn call<T, Fut>(
+        &self,
+        generation: Option<u64>,
+        call: Call<'_>,
+        body: impl FnOnce(Live<G>) -> Fut + Send + 'static,
+    ) -> Result<(u64, T), CallError>
+    where
+        T: Send + 'static,
+        Fut: Future<Output = (Live<G>, wasmtime::Result<Result<T, PluginError>>)> + Send + 'static,
+    {
+        let mut slot = self.slot.lock().await;
+        let function = call.function;
+        if generation.is_some_and(|wanted| slot.live.is_none() || wanted != slot.generation) {
+            return Err(CallError::Gone {
+                row: self.shared.id().to_owned(),
+                function,
+            });
+        }
+        self.shared.health.check(self.shared.id())?;
+        let live = slot.live.take();
+        if live.is_none() {
+            slot.generation += 1;
+        }
+        let (live, result) = self.shared.linked.call(live, call, body).await;
+        slot.live = live;
+        self.shared.health.note(&result);
+        result.map(|value| (slot.generation, value))
+    }
+}

@@ -1,0 +1,168 @@
+//! Where a session may write and what it may not read, as pure functions of
+//! canonical paths.
+//!
+//! The decision knows nothing of the file system: whoever asks has resolved
+//! links and `..` first (`resolve`), and asks again just before it acts. Two
+//! rules stand above the mode. Nothing below `$DSH_HOME` is written, whatever
+//! the workspace is; and its secrets are not read. `/proc/PID` is not read
+//! either, because this process's environment and open files are in there.
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
+
+use crate::mode::Mode;
+
+/// Why a path is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// The mode writes nothing.
+    ReadOnly,
+    /// Not under the workspace or a temporary directory.
+    Outside,
+    /// Below `$DSH_HOME`, or a directory that holds it.
+    Home,
+    /// The workspace itself is not to be moved or removed.
+    Root,
+    /// Keys, credentials and locks of `dsh`.
+    Secret,
+    /// What the kernel shows of a process.
+    ProcessState,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Refusal::ReadOnly => "write denied: the sandbox mode is read-only",
+            Refusal::Outside => "write denied: outside the workspace and the temporary directories",
+            Refusal::Home => "write denied: it would change dsh's own directory",
+            Refusal::Root => "write denied: it is the workspace's own directory",
+            Refusal::Secret => "read denied: it holds credentials, keys or locks of dsh",
+            Refusal::ProcessState => {
+                "read denied: it shows a process's memory, environment or open files"
+            }
+        })
+    }
+}
+
+/// The places that a decision is about; all canonical.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fence {
+    /// The session's working directory.
+    pub root: PathBuf,
+    /// `$DSH_HOME`.
+    pub home: PathBuf,
+    /// `/tmp` and the operating system's own, which may be the same.
+    pub temps: Vec<PathBuf>,
+}
+
+impl Fence {
+    /// Resolves the places. What does not exist yet is resolved as far as it does.
+    #[must_use]
+    pub fn new(root: &Path, home: &Path, os_temp: &Path) -> Self {
+        let mut temps = vec![canonical(Path::new("/tmp"))];
+        let os_temp = canonical(os_temp);
+        if !temps.contains(&os_temp) {
+            temps.push(os_temp);
+        }
+        Fence {
+            root: canonical(root),
+            home: canonical(home),
+            temps,
+        }
+    }
+
+    /// May a file be made, replaced or removed at this canonical path?
+    pub fn may_write(&self, path: &Path, mode: Mode) -> Result<(), Refusal> {
+        if path.starts_with(&self.home) {
+            return Err(Refusal::Home);
+        }
+        match mode {
+            Mode::ReadOnly => Err(Refusal::ReadOnly),
+            Mode::DangerFullAccess => Ok(()),
+            Mode::WorkspaceWrite if path.starts_with(&self.root) => Ok(()),
+            Mode::WorkspaceWrite if self.temps.iter().any(|temp| path.starts_with(temp)) => Ok(()),
+            Mode::WorkspaceWrite => Err(Refusal::Outside),
+        }
+    }
+
+    /// May what is at this canonical path be moved or removed, with all below it?
+    pub fn may_move(&self, path: &Path, mode: Mode) -> Result<(), Refusal> {
+        self.may_write(path, mode)?;
+        if self.home.starts_with(path) {
+            return Err(Refusal::Home);
+        }
+        if self.root.starts_with(path) {
+            return Err(Refusal::Root);
+        }
+        Ok(())
+    }
+
+    /// May the file at this canonical path be read? Modes do not matter: reads
+    /// are free but for these.
+    pub fn may_read(&self, path: &Path) -> Result<(), Refusal> {
+        if let Ok(inside) = path.strip_prefix(&self.home)
+            && is_secret(inside)
+        {
+            return Err(Refusal::Secret);
+        }
+        if let Ok(inside) = path.strip_prefix("/proc")
+            && let Some(Component::Normal(first)) = inside.components().next()
+            && is_process(first)
+        {
+            return Err(Refusal::ProcessState);
+        }
+        Ok(())
+    }
+}
+
+/// Is this path, relative to `$DSH_HOME`, one that only `dsh` itself reads?
+/// Credentials and `.env` with whatever writers leave beside them, the machine
+/// code cache with its key, and locks, since who can open a lock can hold it.
+#[must_use]
+pub fn is_secret(inside: &Path) -> bool {
+    let mut names = inside.components().filter_map(|part| match part {
+        Component::Normal(name) => Some(name.as_bytes()),
+        _ => None,
+    });
+    let Some(first) = names.next() else {
+        return false;
+    };
+    first.starts_with(b".credentials")
+        || first.starts_with(b".env")
+        || first.starts_with(b".tmp")
+        || first == b"cache"
+        || inside.file_name().is_some_and(|name| {
+            let name = name.as_bytes();
+            name.ends_with(b".lock") || name.ends_with(b".key")
+        })
+}
+
+fn is_process(name: &OsStr) -> bool {
+    let name = name.as_bytes();
+    name == b"self" || name == b"thread-self" || name.iter().all(u8::is_ascii_digit)
+}
+
+/// The canonical path; of what does not exist, its nearest existing ancestor's
+/// with the rest behind it.
+pub(crate) fn canonical(path: &Path) -> PathBuf {
+    let mut rest = Vec::new();
+    let mut at = path;
+    loop {
+        if let Ok(found) = at.canonicalize() {
+            return rest.iter().rev().fold(found, |path, name| path.join(name));
+        }
+        match (at.parent(), at.file_name()) {
+            (Some(parent), Some(name)) => {
+                rest.push(name);
+                at = parent;
+            }
+            _ => return path.to_path_buf(),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "fence_tests.rs"]
+mod tests;

@@ -1,0 +1,145 @@
+//! Reading: metadata, slices of files, directories. Reads are free but for
+//! what the fence keeps to `dsh` itself.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs::{FileType, Stat};
+
+use crate::error::Error;
+use crate::fence::Fence;
+use crate::mode::Mode;
+use crate::observe::WritePolicy;
+use dsh_plugin::port::{DirEntry, FileKind, Metadata, Slice};
+use crate::resolve::{absolute, pin};
+
+/// Bytes of one slice, however many were asked for.
+const MAX_SLICE: usize = 16 << 20;
+
+/// Entries of a directory that are listed at once.
+const MAX_ENTRIES: usize = 100_000;
+
+/// The files of an agent's session. Every method blocks.
+pub(crate) struct Files {
+    pub(crate) fence: Fence,
+    pub(crate) mode: Arc<dyn Fn() -> Mode + Send + Sync>,
+    pub(crate) policy: Arc<dyn WritePolicy>,
+}
+
+impl Files {
+    pub(crate) fn absolute(&self, path: &str) -> Result<PathBuf, Error> {
+        absolute(&self.fence.root, path)
+    }
+
+    pub(crate) fn stat(&self, path: &str) -> Result<Metadata, Error> {
+        Ok(metadata(&pin(&self.fence, &self.absolute(path)?)?.stat))
+    }
+
+    pub(crate) fn read(&self, path: &str, offset: u64, limit: u32) -> Result<Slice, Error> {
+        let (path, slice) = match self.slice_of(path, offset, limit) {
+            Ok(read) => read,
+            Err(error) => {
+                if matches!(error, Error::NotFound(_)) {
+                    self.observe_absence(&self.absolute(path)?);
+                }
+                return Err(error);
+            }
+        };
+        self.policy.observed(&path, Some(&slice.metadata.version));
+        Ok(slice)
+    }
+
+    /// A piece of a file, and the file's canonical path.
+    pub(crate) fn slice_of(&self, path: &str, offset: u64, limit: u32) -> Result<(PathBuf, Slice), Error> {
+        let pinned = pin(&self.fence, &self.absolute(path)?)?;
+        if pinned.file_type() != FileType::RegularFile {
+            return Err(Error::NotRegularFile(pinned.path));
+        }
+        let file = pinned.open()?;
+        // From before the bytes: a change while they are read makes the version
+        // stale rather than the content wrong.
+        let stat = rustix::fs::fstat(&file).map_err(|errno| Error::io(&pinned.path, errno))?;
+        let metadata = metadata(&stat);
+        let content = slice(&file, offset, limit as usize).map_err(|error| Error::io(&pinned.path, error))?;
+        Ok((pinned.path, Slice { content, metadata }))
+    }
+
+    fn observe_absence(&self, path: &Path) {
+        if let Ok(place) = crate::resolve::place(path, true) {
+            self.policy.observed(&place.path, None);
+        }
+    }
+
+    pub(crate) fn list_dir(&self, path: &str) -> Result<Vec<DirEntry>, Error> {
+        let pinned = pin(&self.fence, &self.absolute(path)?)?;
+        if pinned.file_type() != FileType::Directory {
+            return Err(Error::NotDirectory(pinned.path));
+        }
+        let failed = |error| Error::io(&pinned.path, error);
+        let mut entries = Vec::new();
+        for entry in std::fs::read_dir(pinned.alias()).map_err(failed)? {
+            if entries.len() == MAX_ENTRIES {
+                let what = format!("a directory of more than {MAX_ENTRIES} entries");
+                return Err(Error::TooLarge { path: pinned.path, what });
+            }
+            let entry = entry.map_err(failed)?;
+            let kind = entry.file_type().map_err(failed)?;
+            let kind = if kind.is_file() {
+                FileKind::File
+            } else if kind.is_dir() {
+                FileKind::Directory
+            } else if kind.is_symlink() {
+                FileKind::Symlink
+            } else {
+                FileKind::Other
+            };
+            entries.push(DirEntry { name: entry.file_name().to_string_lossy().into_owned(), kind });
+        }
+        entries.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        Ok(entries)
+    }
+}
+
+fn slice(file: &File, offset: u64, limit: usize) -> std::io::Result<Vec<u8>> {
+    let limit = limit.min(MAX_SLICE);
+    let mut content = Vec::new();
+    let mut chunk = vec![0; limit.min(64 << 10)];
+    while content.len() < limit {
+        let want = chunk.len().min(limit - content.len());
+        let Some(at) = offset.checked_add(content.len() as u64) else { break };
+        match file.read_at(&mut chunk[..want], at) {
+            Ok(0) => break,
+            Ok(got) => content.extend_from_slice(&chunk[..got]),
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            // An offset that no file reaches.
+            Err(error) if error.kind() == std::io::ErrorKind::InvalidInput => break,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(content)
+}
+
+pub(crate) fn metadata(stat: &Stat) -> Metadata {
+    let kind = match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => FileKind::File,
+        FileType::Directory => FileKind::Directory,
+        FileType::Symlink => FileKind::Symlink,
+        _ => FileKind::Other,
+    };
+    Metadata { kind, size: u64::try_from(stat.st_size).unwrap_or(0), version: version(stat) }
+}
+
+/// Device, inode, size and time of the last change of content. Not the time of
+/// the last change of the inode: `chmod +x` leaves the content as it was read.
+pub(crate) fn version(stat: &Stat) -> String {
+    format!(
+        "{:x}-{:x}-{:x}-{:x}.{:x}",
+        stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime, stat.st_mtime_nsec
+    )
+}
+
+#[cfg(test)]
+#[path = "files_tests.rs"]
+pub(crate) mod tests;

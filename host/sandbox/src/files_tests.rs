@@ -1,0 +1,205 @@
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::sync::Mutex;
+
+use super::*;
+use crate::fence::Refusal;
+use crate::observe::Expect;
+
+/// A home, a workspace and a place outside, apart from `/tmp`'s own grant.
+pub(crate) struct World {
+    _temp: tempfile::TempDir,
+    pub(crate) base: PathBuf,
+    pub(crate) files: Files,
+}
+
+impl World {
+    pub(crate) fn new(mode: Mode) -> Self {
+        World::with(mode, Arc::new(crate::observe::Unguarded))
+    }
+
+    pub(crate) fn with(mode: Mode, policy: Arc<dyn WritePolicy>) -> Self {
+        let temp = tempfile::tempdir().unwrap();
+        let base = temp.path().canonicalize().unwrap();
+        for dir in ["home/cache", "home/skills", "work", "out"] {
+            std::fs::create_dir_all(base.join(dir)).unwrap();
+        }
+        for (file, content) in [
+            ("home/.credentials.yaml", "key: sesame"),
+            ("home/.env", "K=sesame"),
+            ("home/cache/key", "sesame"),
+            ("home/settings.yaml", "a: 1"),
+            ("out/secret", "outside"),
+            ("work/a.txt", "alpha\nbeta\n"),
+        ] {
+            std::fs::write(base.join(file), content).unwrap();
+        }
+        // The fence would be wide open below a real temporary directory.
+        let fence = Fence { root: base.join("work"), home: base.join("home"), temps: vec![base.join("temp")] };
+        let files = Files { fence, mode: Arc::new(move || mode), policy };
+        World { _temp: temp, base, files }
+    }
+
+    pub(crate) fn path(&self, path: &str) -> String {
+        self.base.join(path).to_str().unwrap().to_owned()
+    }
+
+    pub(crate) fn text(&self, path: &str) -> String {
+        std::fs::read_to_string(self.base.join(path)).unwrap()
+    }
+}
+
+fn code<T: std::fmt::Debug>(result: Result<T, Error>) -> &'static str {
+    result.unwrap_err().code()
+}
+
+#[test]
+fn a_slice_comes_with_the_version_of_its_file() {
+    let world = World::new(Mode::ReadOnly);
+    let all = world.files.read("a.txt", 0, 1000).unwrap();
+    assert_eq!((all.content.as_slice(), all.metadata.size), (b"alpha\nbeta\n".as_slice(), 11));
+    assert_eq!(all.metadata, world.files.stat(&world.path("work/a.txt")).unwrap());
+    assert_eq!(world.files.read("./x/../a.txt", 0, 9).unwrap_err().code(), "FS_NOT_FOUND");
+    assert_eq!(world.files.read("../work/a.txt", 6, 4).unwrap().content, b"beta");
+    assert_eq!(world.files.read("a.txt", 11, 4).unwrap().content, b"");
+    assert_eq!(world.files.read("a.txt", u64::MAX, u32::MAX).unwrap().content, b"");
+}
+
+#[test]
+fn the_version_changes_with_the_content_and_not_with_the_mode() {
+    use std::os::unix::fs::PermissionsExt;
+    let world = World::new(Mode::ReadOnly);
+    let before = world.files.stat("a.txt").unwrap().version;
+    std::fs::set_permissions(world.path("work/a.txt"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    assert_eq!(world.files.stat("a.txt").unwrap().version, before);
+    std::fs::write(world.path("work/a.txt"), "alpha\nbeta\nmore").unwrap();
+    assert_ne!(world.files.stat("a.txt").unwrap().version, before);
+}
+
+#[test]
+fn reads_are_free_but_secrets_are_reached_by_no_way() {
+    let world = World::new(Mode::DangerFullAccess);
+    let root = &world.files.fence.root;
+    assert_eq!(world.files.read(&world.path("out/secret"), 0, 99).unwrap().content, b"outside");
+    assert!(world.files.read(&world.path("home/settings.yaml"), 0, 99).is_ok());
+
+    symlink(world.base.join("home/.credentials.yaml"), root.join("link")).unwrap();
+    symlink(world.base.join("home"), root.join("dir")).unwrap();
+    std::fs::hard_link(world.base.join("home/.credentials.yaml"), root.join("hard")).unwrap();
+    std::fs::hard_link(world.base.join("home/cache/key"), root.join("hardkey")).unwrap();
+    for path in [
+        world.path("home/.credentials.yaml"),
+        world.path("home/skills/../.env"),
+        world.path("home/cache/key"),
+        "../home/.env".to_owned(),
+        "link".to_owned(),
+        "dir/.env".to_owned(),
+        "hard".to_owned(),
+        "hardkey".to_owned(),
+        format!("/proc/self/root{}", world.path("home/.env")),
+        "/proc/self/environ".to_owned(),
+        format!("/proc/{}/environ", std::process::id()),
+        "/proc/thread-self/maps".to_owned(),
+    ] {
+        assert_eq!(code(world.files.read(&path, 0, 99)), "FS_SANDBOX_DENIED", "{path}");
+        assert_eq!(code(world.files.stat(&path)), "FS_SANDBOX_DENIED", "{path}");
+    }
+    std::fs::hard_link(world.base.join("out/secret"), root.join("twice")).unwrap();
+    assert!(world.files.read("twice", 0, 99).is_ok());
+    assert!(world.files.read("/proc/cpuinfo", 0, 99).is_ok());
+}
+
+#[test]
+fn an_open_descriptor_of_ours_is_not_a_way_in() {
+    use std::os::fd::AsRawFd;
+    let world = World::new(Mode::ReadOnly);
+    let open = File::open(world.base.join("home/.env")).unwrap();
+    let path = format!("/proc/self/fd/{}", open.as_raw_fd());
+    assert_eq!(code(world.files.read(&path, 0, 99)), "FS_SANDBOX_DENIED");
+    symlink(&path, world.base.join("work/magic")).unwrap();
+    assert_ne!(world.files.read("magic", 0, 99).unwrap_err().code(), "");
+}
+
+#[test]
+fn what_is_no_regular_file_is_neither_read_nor_waited_for() {
+    let world = World::new(Mode::ReadOnly);
+    let fifo = world.base.join("work/fifo");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::from_raw_mode(0o600)).unwrap();
+    for path in ["fifo", ".", "/dev/null", "/dev/zero", "/"] {
+        assert_eq!(code(world.files.read(path, 0, 99)), "FS_NOT_REGULAR_FILE", "{path}");
+    }
+    for (path, expected) in [
+        ("a.txt/", "FS_NOT_DIRECTORY"),
+        ("a.txt/x", "FS_NOT_DIRECTORY"),
+        ("none", "FS_NOT_FOUND"),
+        ("", "FS_NOT_FOUND"),
+        ("a\0b", "FS_NOT_FOUND"),
+        (&"x".repeat(5000), "FS_IO_ERROR"),
+    ] {
+        assert_eq!(code(world.files.read(path, 0, 99)), expected, "{path:?}");
+    }
+    symlink("loop", world.base.join("work/loop")).unwrap();
+    assert_eq!(code(world.files.read("loop", 0, 99)), "FS_IO_ERROR");
+}
+
+#[test]
+fn a_directory_is_listed_in_order_with_the_kind_of_each_entry() {
+    let world = World::new(Mode::ReadOnly);
+    std::fs::create_dir(world.base.join("work/sub")).unwrap();
+    symlink("a.txt", world.base.join("work/link")).unwrap();
+    let entries = world.files.list_dir(".").unwrap();
+    let seen: Vec<_> = entries.iter().map(|entry| (entry.name.as_str(), entry.kind)).collect();
+    let expected = [("a.txt", FileKind::File), ("link", FileKind::Symlink), ("sub", FileKind::Directory)];
+    assert_eq!(seen, expected);
+    assert_eq!(code(world.files.list_dir("a.txt")), "FS_NOT_DIRECTORY");
+    assert_eq!(code(world.files.list_dir(&world.path("home/cache"))), "FS_SANDBOX_DENIED");
+}
+
+#[test]
+fn a_refusal_names_the_place_that_was_really_reached() {
+    let world = World::new(Mode::ReadOnly);
+    symlink(world.base.join("home/.env"), world.base.join("work/innocent")).unwrap();
+    let error = world.files.read("innocent", 0, 9).unwrap_err();
+    let Error::Denied { path, reason } = error else { panic!("{error}") };
+    assert_eq!((path, reason), (world.base.join("home/.env"), Refusal::Secret));
+}
+
+/// Notes what it is told.
+#[derive(Default)]
+struct Notes(Mutex<Vec<(PathBuf, bool)>>);
+
+impl WritePolicy for Notes {
+    fn observed(&self, path: &Path, version: Option<&str>) {
+        self.0.lock().unwrap().push((path.to_path_buf(), version.is_some()));
+    }
+
+    fn overwrite(&self, _: &Path) -> Expect {
+        Expect::Any
+    }
+
+    fn edit(&self, _: &Path) -> Expect {
+        Expect::Any
+    }
+}
+
+#[test]
+fn every_read_and_change_is_observed_by_canonical_path() {
+    let notes = Arc::new(Notes::default());
+    let world = World::with(Mode::WorkspaceWrite, notes.clone());
+    symlink("a.txt", world.base.join("work/link")).unwrap();
+    world.files.read("link", 0, 1).unwrap();
+    world.files.read("new", 0, 1).unwrap_err();
+    world.files.write("new", b"x", &dsh_plugin::port::Guard::Overwrite).unwrap();
+    world.files.rename("new", "newer").unwrap();
+    world.files.remove("newer").unwrap();
+    let work = |name: &str| world.base.join("work").join(name);
+    let expected = vec![
+        (work("a.txt"), true),
+        (work("new"), false),
+        (work("new"), true),
+        (work("new"), false),
+        (work("newer"), true),
+        (work("newer"), false),
+    ];
+    assert_eq!(*notes.0.lock().unwrap(), expected);
+}

@@ -1,0 +1,383 @@
+//! The public front: what a process sets up once and an agent holds.
+
+use std::ffi::{OsStr, OsString};
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use dsh_plugin::api::PluginError;
+use dsh_plugin::port::{
+    Command, DirEntry, Guard, Matches, Metadata, Output, Paths, Process, Slice, Spill, Workspace,
+};
+use rustix::fs::FileType;
+
+use crate::environment::environment;
+use crate::error::Error;
+use crate::fence::Fence;
+use crate::files::Files;
+use crate::job::{self, Job};
+use crate::mode::Mode;
+use crate::observe::WritePolicy;
+use crate::resolve::pin;
+use crate::runner::{Need, Runner, find, pipe, unconfined, which};
+use crate::search::{Bounds, Cancel};
+use crate::spill::{MAX_SPILL, SpillRoot};
+
+/// What confines commands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum RunnerKind {
+    /// Bubblewrap: namespaces of its own.
+    Bwrap,
+    /// Landlock, applied by a re-exec of this program.
+    Landlock,
+}
+
+impl RunnerKind {
+    /// As `DSH_SANDBOX` names it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            RunnerKind::Bwrap => "bwrap",
+            RunnerKind::Landlock => "landlock",
+        }
+    }
+
+    /// What `DSH_SANDBOX` says; none for another word.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        [RunnerKind::Bwrap, RunnerKind::Landlock].into_iter().find(|kind| kind.as_str() == name)
+    }
+}
+
+/// How much of what a mode denies a runner can deny.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Enforcement {
+    /// All of it.
+    Full,
+    /// Less, on an older kernel.
+    Partial,
+}
+
+/// A command's output stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stream {
+    /// Standard output.
+    Stdout,
+    /// Standard error.
+    Stderr,
+}
+
+/// Is shown a command's output while it runs. Called from the command's own
+/// thread; must not block for long.
+pub trait OutputSink: Send + Sync {
+    /// What arrived.
+    fn output(&self, stream: Stream, bytes: &[u8]);
+}
+
+/// Decides on a wider mode for one command.
+#[async_trait]
+pub trait Escalation: Send + Sync {
+    /// `more` is the command's `{sandbox, justification}`. The mode to run it
+    /// in, or why not (the approval seam's outcome).
+    async fn decide(&self, current: Mode, more: &str) -> Result<Mode, PluginError>;
+}
+
+/// What a process tells its sandbox. Nothing is read from the environment.
+#[derive(Debug, Clone)]
+pub struct SandboxConfig {
+    /// `$DSH_HOME`.
+    pub dsh_home: PathBuf,
+    /// The operating system's directory for temporary files.
+    pub temp_dir: PathBuf,
+    /// A program whose `main` calls [`landlock_exec_main`]: `dsh` itself.
+    pub helper: PathBuf,
+    /// `DSH_SANDBOX`: this runner or none.
+    pub force: Option<RunnerKind>,
+    /// The environment that commands inherit, before it is scrubbed.
+    pub inherited_env: Vec<(OsString, OsString)>,
+}
+
+/// The sandbox of a process. Cheap to clone.
+#[derive(Clone)]
+pub struct Sandbox(Arc<Machine>);
+
+struct Machine {
+    config: SandboxConfig,
+    runner: OnceLock<Result<Runner, String>>,
+    spill: SpillRoot,
+}
+
+/// What an agent tells its sandbox.
+pub struct SessionConfig {
+    /// The session's id.
+    pub session_id: String,
+    /// The session's working directory, which is the workspace.
+    pub root: PathBuf,
+    /// The mode in force when a call begins.
+    pub mode: Arc<dyn Fn() -> Mode + Send + Sync>,
+    /// Laid over the scrubbed environment, under a command's own.
+    pub env: Vec<(String, String)>,
+    /// Hears of reads and decides on writes.
+    pub policy: Arc<dyn WritePolicy>,
+    /// Decides on a wider mode; without one, none is given.
+    pub escalation: Option<Arc<dyn Escalation>>,
+    /// Is shown output while a command runs.
+    pub output: Option<Arc<dyn OutputSink>>,
+}
+
+/// The ports of an agent: [`Workspace`], [`Process`] and [`Spill`]. Cheap to clone.
+#[derive(Clone)]
+pub struct SessionSandbox(Arc<Agent>);
+
+struct Agent {
+    machine: Arc<Machine>,
+    config: SessionConfig,
+    files: Files,
+}
+
+impl Sandbox {
+    /// Touches nothing yet.
+    #[must_use]
+    pub fn new(config: SandboxConfig) -> Self {
+        let spill = SpillRoot::new(config.temp_dir.clone());
+        Sandbox(Arc::new(Machine { config, runner: OnceLock::new(), spill }))
+    }
+
+    /// Which runner confines commands here; found out once, by trying (5 s a
+    /// candidate). Blocks. The error says what was wrong with each.
+    pub fn runner(&self) -> Result<(RunnerKind, Enforcement), Error> {
+        self.0.runner().map(|runner| (runner.kind, runner.enforcement))
+    }
+
+    /// An agent's sandbox. Resolves the places of its fence.
+    #[must_use]
+    pub fn session(&self, config: SessionConfig) -> SessionSandbox {
+        let machine = self.0.clone();
+        let fence = Fence::new(&config.root, &machine.config.dsh_home, &machine.config.temp_dir);
+        let files = Files { fence, mode: config.mode.clone(), policy: config.policy.clone() };
+        SessionSandbox(Arc::new(Agent { machine, config, files }))
+    }
+}
+
+impl Machine {
+    fn runner(&self) -> Result<&Runner, Error> {
+        let found = self.runner.get_or_init(|| {
+            let env = environment(&self.config.inherited_env, []);
+            find(&self.config, &env).map_err(|error| match error {
+                Error::SandboxUnavailable(reason) => reason,
+                other => other.to_string(),
+            })
+        });
+        found.as_ref().map_err(|reason| Error::SandboxUnavailable(reason.clone()))
+    }
+}
+
+impl SessionSandbox {
+    /// The fence of the session.
+    #[must_use]
+    pub fn fence(&self) -> &Fence {
+        &self.0.files.fence
+    }
+
+    /// Runs a command to its end in this mode. Dropping the future ends the
+    /// command's tree: SIGTERM, 3 s, SIGKILL.
+    pub async fn run_in(&self, mode: Mode, command: Command) -> Result<Output, Error> {
+        let program = command.program.clone();
+        let failed = move |reason: String| Error::Start { program: program.clone(), reason };
+        let (control, held) = pipe().map_err(|error| failed(error.to_string()))?;
+        let (tell, told) = tokio::sync::oneshot::channel();
+        let agent = self.0.clone();
+        let started = std::thread::Builder::new()
+            .name("dsh-command".to_owned())
+            .spawn(move || drop(tell.send(agent.run(mode, command, &control))));
+        started.map_err(|error| failed(error.to_string()))?;
+        let outcome = told.await;
+        drop(held);
+        outcome.map_err(|_| failed("the command's thread ended early".to_owned()))?
+    }
+
+    /// Runs file work where it may wait.
+    async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Files) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, PluginError> {
+        let agent = self.0.clone();
+        let done = tokio::task::spawn_blocking(move || work(&agent.files)).await;
+        done.unwrap_or(Err(Error::Aborted)).map_err(PluginError::from)
+    }
+}
+
+impl Agent {
+    fn run(&self, mode: Mode, command: Command, control: &OwnedFd) -> Result<Output, Error> {
+        let fence = &self.files.fence;
+        let pinned = pin(fence, &self.files.absolute(command.cwd.as_deref().unwrap_or("."))?)?;
+        if pinned.file_type() != FileType::Directory {
+            return Err(Error::NotDirectory(pinned.path));
+        }
+        let cwd = pinned.path;
+        let env = environment(&self.machine.config.inherited_env, self.config.env.iter().chain(&command.env));
+        if which(OsStr::new(&command.program), &env, &cwd).is_none() {
+            return Err(Error::NoProgram(command.program));
+        }
+        let mut argv: Vec<OsString> = vec![command.program.clone().into()];
+        argv.extend(command.arguments.into_iter().map(OsString::from));
+
+        let helper = &self.machine.config.helper;
+        let spill = self.machine.spill.existing(&self.config.session_id);
+        let session_log = env.get(OsStr::new("DSH_SESSION_JSONL")).map(PathBuf::from);
+        let wrapped = if mode == Mode::DangerFullAccess {
+            unconfined(helper, argv)
+        } else {
+            let need = Need {
+                fence,
+                mode,
+                cwd: &cwd,
+                spill: spill.as_deref(),
+                session_log: session_log.as_deref(),
+            };
+            self.machine.runner()?.wrap(helper, &need, argv)?
+        };
+        let make = |stream: Stream| {
+            let name = match stream {
+                Stream::Stdout => "stdout.txt",
+                Stream::Stderr => "stderr.txt",
+            };
+            self.machine.spill.create(&self.config.session_id, name)
+        };
+        let job = Job {
+            argv: wrapped.argv.clone(),
+            root: wrapped.root,
+            cwd: &cwd,
+            env: &env,
+            stdin: command.stdin,
+            timeout: command.timeout_ms.map(|ms| Duration::from_millis(ms.into())),
+            max_output: command.max_output,
+            sink: self.config.output.as_deref(),
+            spill: &make,
+        };
+        let ended = job::run(job, control)?;
+        if let Some(error) = wrapped.failure(&command.program, &ended) {
+            return Err(error);
+        }
+        let denied = wrapped.denied(&ended);
+        let shown = |path: Option<PathBuf>| path.map(|path| path.to_string_lossy().into_owned());
+        Ok(Output {
+            exit_code: ended.code,
+            signal: ended.signal,
+            timed_out: ended.timed_out,
+            stdout: ended.stdout.0,
+            stderr: ended.stderr.0,
+            stdout_spill: shown(ended.stdout.1),
+            stderr_spill: shown(ended.stderr.1),
+            denied,
+        })
+    }
+}
+
+/// Tells a search that nobody waits for it any more.
+struct CancelOnDrop(Cancel);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+#[async_trait]
+impl Workspace for SessionSandbox {
+    fn root(&self) -> String {
+        self.fence().root.to_string_lossy().into_owned()
+    }
+
+    async fn stat(&self, path: &str) -> Result<Metadata, PluginError> {
+        let path = path.to_owned();
+        self.blocking(move |files| files.stat(&path)).await
+    }
+
+    async fn read(&self, path: &str, offset: u64, limit: u32) -> Result<Slice, PluginError> {
+        let path = path.to_owned();
+        self.blocking(move |files| files.read(&path, offset, limit)).await
+    }
+
+    async fn read_for(&self, path: &str, guard: Guard, offset: u64, limit: u32) -> Result<Slice, PluginError> {
+        let path = path.to_owned();
+        self.blocking(move |files| files.read_for(&path, &guard, offset, limit)).await
+    }
+
+    async fn list_dir(&self, path: &str) -> Result<Vec<DirEntry>, PluginError> {
+        let path = path.to_owned();
+        self.blocking(move |files| files.list_dir(&path)).await
+    }
+
+    async fn write(&self, path: &str, content: Vec<u8>, guard: Guard) -> Result<Metadata, PluginError> {
+        let path = path.to_owned();
+        self.blocking(move |files| files.write(&path, &content, &guard)).await
+    }
+
+    async fn remove(&self, path: &str) -> Result<(), PluginError> {
+        let path = path.to_owned();
+        self.blocking(move |files| files.remove(&path)).await
+    }
+
+    async fn rename(&self, path: &str, to: &str) -> Result<(), PluginError> {
+        let (path, to) = (path.to_owned(), to.to_owned());
+        self.blocking(move |files| files.rename(&path, &to)).await
+    }
+
+    async fn glob(&self, pattern: &str, path: Option<&str>, limit: u32) -> Result<Paths, PluginError> {
+        let (pattern, path) = (pattern.to_owned(), path.map(str::to_owned));
+        let guard = CancelOnDrop(Cancel::default());
+        let cancel = guard.0.clone();
+        self.blocking(move |files| files.glob(&pattern, path.as_deref(), limit, Bounds::SHIPPED, cancel)).await
+    }
+
+    async fn grep(
+        &self,
+        pattern: &str,
+        path: Option<&str>,
+        files: Option<&str>,
+        limit: u32,
+    ) -> Result<Matches, PluginError> {
+        let (pattern, path, only) = (pattern.to_owned(), path.map(str::to_owned), files.map(str::to_owned));
+        let guard = CancelOnDrop(Cancel::default());
+        let cancel = guard.0.clone();
+        let search = move |files: &Files| {
+            files.grep(&pattern, path.as_deref(), only.as_deref(), limit, Bounds::SHIPPED, cancel)
+        };
+        self.blocking(search).await
+    }
+}
+
+#[async_trait]
+impl Process for SessionSandbox {
+    async fn run(&self, command: Command) -> Result<Output, PluginError> {
+        let current = (self.0.config.mode)();
+        let mode = match (&command.more, &self.0.config.escalation) {
+            (None, _) => current,
+            (Some(more), Some(escalation)) => escalation.decide(current, more).await?,
+            (Some(_), None) => {
+                return Err(Error::NotGranted("nobody can be asked in this session".to_owned()).into());
+            }
+        };
+        Ok(self.run_in(mode, command).await?)
+    }
+}
+
+#[async_trait]
+impl Spill for SessionSandbox {
+    async fn store(&self, name: &str, content: Vec<u8>) -> Result<String, PluginError> {
+        if content.len() > MAX_SPILL {
+            let what = format!("{} bytes to keep, at most {MAX_SPILL}", content.len());
+            return Err(Error::TooLarge { path: name.into(), what }.into());
+        }
+        let name = name.to_owned();
+        let agent = self.0.clone();
+        let store = move || agent.machine.spill.store(&agent.config.session_id, &name, &content);
+        let stored = tokio::task::spawn_blocking(store).await.unwrap_or_else(|_| Err(std::io::ErrorKind::Other.into()));
+        let path = stored.map_err(|error| Error::io(&self.0.machine.config.temp_dir, error))?;
+        Ok(path.to_string_lossy().into_owned())
+    }
+}
