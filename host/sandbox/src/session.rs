@@ -126,7 +126,7 @@ pub struct SessionConfig {
     pub output: Option<Arc<dyn OutputSink>>,
 }
 
-/// The ports of an agent: [`Workspace`], [`Process`] and [`Spill`]. Cheap to clone.
+/// The ports `workspace`, `process` and `spill` of an agent. Cheap to clone.
 #[derive(Clone)]
 pub struct SessionSandbox(pub(crate) Arc<Agent>);
 
