@@ -1,0 +1,65 @@
+//! `docs/differences.md` names the test of each difference; this looks whether
+//! it is there.
+
+use std::path::{Path, PathBuf};
+
+use crate::support::root;
+
+/// The rows of the table: a difference, and the tests in its last column.
+fn rows() -> Vec<(String, Vec<String>)> {
+    let text = std::fs::read_to_string(root().join("docs/differences.md")).unwrap();
+    let rows = text.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| ---"));
+    rows.skip_while(|line| !line.contains("| test"))
+        .filter(|line| !line.ends_with("| test |"))
+        .map(|line| {
+            let cells: Vec<&str> = line.trim_matches('|').split(" | ").collect();
+            let tests = cells.last().unwrap().split('`').skip(1).step_by(2);
+            (cells[0].trim().to_owned(), tests.map(str::to_owned).collect())
+        })
+        .collect()
+}
+
+#[test]
+fn each_difference_has_a_test_that_exists() {
+    let sources = sources();
+    let rows = rows();
+    assert!(rows.len() > 10, "the table is read: {rows:?}");
+    for (difference, tests) in rows {
+        assert!(!tests.is_empty(), "no test for: {difference}");
+        for test in tests {
+            // `crate::module::name`, of which the file and the name are looked at.
+            let (place, name) = test.rsplit_once("::").unwrap_or(("", &test));
+            let head = format!("fn {name}(");
+            let there = sources.iter().any(|(path, text)| {
+                text.contains(&head) && place.split("::").all(|part| in_path(path, part))
+            });
+            assert!(there, "{test}, the test of {difference:?}, is nowhere");
+        }
+    }
+}
+
+fn in_path(path: &Path, part: &str) -> bool {
+    let parts = path.strip_prefix(root()).unwrap().with_extension("");
+    part.is_empty()
+        || parts.iter().any(|found| {
+            let found = found.to_string_lossy().replace('-', "_");
+            found == part || found == format!("{part}_tests")
+        })
+}
+
+fn sources() -> Vec<(PathBuf, String)> {
+    let mut open = vec![root().join("host"), root().join("plugins"), root().join("tests")];
+    let mut found = Vec::new();
+    while let Some(folder) = open.pop() {
+        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if path.is_dir() && !path.ends_with("target") {
+                open.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let text = std::fs::read_to_string(&path).unwrap();
+                found.push((path, text));
+            }
+        }
+    }
+    found
+}

@@ -1,0 +1,15 @@
+//! The built `dsh`, from outside: a process, its streams, its exit code, the
+//! files that it leaves. One test binary, since each links for seconds.
+
+#![forbid(unsafe_code)]
+
+mod arrows;
+mod differences;
+mod errors;
+mod guests;
+mod kills;
+mod one_tool;
+mod real_work;
+mod signals;
+mod support;
+mod whole_runs;

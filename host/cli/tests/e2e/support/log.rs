@@ -1,0 +1,106 @@
+//! The log that a run left, read by the store as any other process would.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use dsh_session::{Event, Kind};
+use dsh_store::{Entry, Inspection, Store, StoreConfig, Target};
+
+use super::scratch::Scratch;
+
+/// A log as it is in its file.
+pub(crate) struct Record {
+    pub(crate) inspection: Inspection,
+}
+
+impl Scratch {
+    pub(crate) fn store(&self) -> Store {
+        Store::open(StoreConfig::new(self.sessions())).expect("the store opens")
+    }
+
+    pub(crate) fn sessions(&self) -> PathBuf {
+        self.home().join("sessions")
+    }
+
+    /// Every session of the home; none where no run came so far.
+    pub(crate) fn listed(&self) -> Vec<Entry> {
+        if !self.sessions().exists() {
+            return Vec::new();
+        }
+        self.store().list().expect("the sessions can be listed")
+    }
+
+    /// The one log of the home.
+    pub(crate) fn record(&self) -> Record {
+        let listed = self.listed();
+        assert_eq!(listed.len(), 1, "one session is listed: {listed:?}");
+        Record::read(&self.store(), &listed[0].path)
+    }
+
+    /// As [`Scratch::record`], while the run may not have come so far.
+    pub(crate) fn record_so_far(&self) -> Option<Record> {
+        let listed = self.listed();
+        let store = self.store();
+        let target = Target::File(listed.first()?.path.clone());
+        Some(Record { inspection: store.inspect(&target).ok()? })
+    }
+}
+
+impl Record {
+    fn read(store: &Store, path: &Path) -> Self {
+        let target = Target::File(path.to_owned());
+        let inspection = store
+            .inspect(&target)
+            .unwrap_or_else(|error| panic!("{} opens: {error}", path.display()));
+        assert!(inspection.damage.is_none(), "the log is sound: {:?}", inspection.damage);
+        Self { inspection }
+    }
+
+    pub(crate) fn events(&self) -> &[Arc<Event>] {
+        &self.inspection.events
+    }
+
+    pub(crate) fn of(&self, kind: &Kind) -> Vec<&Event> {
+        self.events().iter().filter(|event| event.kind == *kind).map(Arc::as_ref).collect()
+    }
+
+    pub(crate) fn has(&self, kind: &Kind) -> bool {
+        self.events().iter().any(|event| event.kind == *kind)
+    }
+
+    /// What the last turn ended with, as JSON.
+    pub(crate) fn turn_end(&self) -> serde_json::Value {
+        let ends = self.of(&Kind::TurnEnd);
+        let end = ends.last().expect("a turn has ended");
+        data(end)["reason"].clone()
+    }
+
+    /// What each tool gave back: its text, and the code of its error.
+    pub(crate) fn results(&self) -> Vec<(String, Option<String>)> {
+        let result = |event: &Event| {
+            let data = data(event);
+            let blocks = data["message"]["content"][0]["content"].as_array().cloned();
+            let texts = blocks.unwrap_or_default();
+            let text = texts.iter().filter_map(|block| block["text"].as_str()).collect();
+            (text, data["error"]["code"].as_str().map(str::to_owned))
+        };
+        self.of(&Kind::ToolResult).into_iter().map(result).collect()
+    }
+}
+
+/// The kinds in order.
+pub(crate) fn kinds(events: &[Arc<Event>]) -> Vec<&str> {
+    events.iter().map(|event| event.kind.as_str()).collect()
+}
+
+/// The kinds in order, chunks of one stream as one.
+pub(crate) fn kinds_with_one_chunk(events: &[Arc<Event>]) -> Vec<&str> {
+    let mut kinds = kinds(events);
+    kinds.dedup_by(|one, other| one == other && *one == Kind::AssistantChunk.as_str());
+    kinds
+}
+
+/// An event's data as a tree.
+pub(crate) fn data(event: &Event) -> serde_json::Value {
+    serde_json::from_str(event.data.as_str()).expect("data is JSON")
+}

@@ -1,0 +1,14 @@
+//! What the tests share: a place to run in, the process, the provider's words,
+//! the log that is left.
+
+mod log;
+mod machine;
+mod run;
+mod say;
+mod scratch;
+
+pub(crate) use log::{Record, data, kinds, kinds_with_one_chunk};
+pub(crate) use machine::can_confine;
+pub(crate) use run::{Dsh, Ended, Running, wait_until};
+pub(crate) use say::say;
+pub(crate) use scratch::{Scratch, root};
