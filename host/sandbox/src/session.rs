@@ -90,7 +90,7 @@ pub struct SandboxConfig {
     pub dsh_home: PathBuf,
     /// The operating system's directory for temporary files.
     pub temp_dir: PathBuf,
-    /// A program whose `main` calls [`landlock_exec_main`]: `dsh` itself.
+    /// A program whose `main` calls [`crate::landlock_exec_main`]: `dsh` itself.
     pub helper: PathBuf,
     /// `DSH_SANDBOX`: this runner or none.
     pub force: Option<RunnerKind>,
