@@ -7,7 +7,7 @@
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use dsh_model::Models;
 use dsh_plugin::CallContext;
@@ -48,7 +48,11 @@ pub struct AgentConfig {
 impl AgentConfig {
     /// Ten bodies side by side, no cap, no effort.
     #[must_use]
-    pub fn new(provider: impl Into<String>, model: impl Into<String>, cwd: impl Into<String>) -> Self {
+    pub fn new(
+        provider: impl Into<String>,
+        model: impl Into<String>,
+        cwd: impl Into<String>,
+    ) -> Self {
         Self {
             provider: provider.into(),
             model: model.into(),
@@ -147,13 +151,17 @@ impl Agent {
             status: watch::Sender::new(Status::Idle),
             busy: watch::Sender::new(false),
         };
-        inner.log.attach(Arc::new(Telling(Arc::clone(&inner.dispatch))));
+        inner
+            .log
+            .attach(Arc::new(Telling(Arc::downgrade(&inner.dispatch))));
         inner.dispatch.notify("agent/session-start", None, || {
             Json::object(|payload| {
                 payload.str("source", source);
             })
         });
-        Ok(Self { inner: Arc::new(inner) })
+        Ok(Self {
+            inner: Arc::new(inner),
+        })
     }
 
     /// Puts a message into a list and, with `wake`, makes sure that it is taken
@@ -168,7 +176,11 @@ impl Agent {
             return Err(AgentError::Disposed);
         }
         let after_abort = wake && state.winding_down();
-        let target = if after_abort { Target::NextTurn } else { target };
+        let target = if after_abort {
+            Target::NextTurn
+        } else {
+            target
+        };
         self.inner.inbox.push(target, message.json().clone())?;
         if wake && state.wake(after_abort) == Wake::Start {
             Inner::start(&self.inner, &mut state);
@@ -222,7 +234,11 @@ impl Agent {
     /// When the log refuses the events of the discard; what runs is aborted all the same.
     pub fn cancel(&self, cause: CancelCause, keep_inbox: bool) -> Result<(), AgentError> {
         let mut state = self.inner.lock();
-        let cleared = if keep_inbox { Ok(()) } else { self.inner.inbox.clear() };
+        let cleared = if keep_inbox {
+            Ok(())
+        } else {
+            self.inner.inbox.clear()
+        };
         if let Some(activity) = state.activity() {
             if !keep_inbox {
                 activity.wake = false;
@@ -264,7 +280,10 @@ impl Agent {
             if !matches!(state.phase, Phase::Idle) {
                 return Err(AgentError::Busy);
             }
-            state.phase = Phase::Maintenance(Activity { signal: signal.clone(), ..Activity::default() });
+            state.phase = Phase::Maintenance(Activity {
+                signal: signal.clone(),
+                ..Activity::default()
+            });
             self.inner.busy.send_replace(true);
         }
         let ended = EndOnDrop(&self.inner);
@@ -293,14 +312,17 @@ impl Agent {
     }
 }
 
-/// Tells observers of every event: `session/event`.
-struct Telling(Arc<Dispatch>);
+/// Tells observers of every event: `session/event`. Listeners hold the log, so
+/// the log must not hold them.
+struct Telling(Weak<Dispatch>);
 
 impl EventSink for Telling {
     fn event(&self, event: &Arc<Event>) {
-        self.0.notify("session/event", Some(event.kind.as_str()), || {
-            Json::normalise(&event.line()).unwrap_or_else(|_| Json::null())
-        });
+        if let Some(dispatch) = self.0.upgrade() {
+            dispatch.notify("session/event", Some(event.kind.as_str()), || {
+                Json::restore(&event.line()).unwrap_or_else(|_| Json::null())
+            });
+        }
     }
 }
 
@@ -330,7 +352,9 @@ impl Inner {
     /// Turns, one after another, while there is input for them (spec/loop.md §1.7, §2.1).
     async fn drive(inner: Arc<Self>, mut signal: Signal) {
         loop {
-            let turn = AssertUnwindSafe(turn::run(&inner, &signal)).catch_unwind().await;
+            let turn = AssertUnwindSafe(turn::run(&inner, &signal))
+                .catch_unwind()
+                .await;
             let more = turn.unwrap_or_else(|_| {
                 turn::close_after_panic(&inner);
                 false
@@ -377,19 +401,24 @@ impl Inner {
 
     /// Whether whoever gave up the activity wanted waiting input gone.
     pub(crate) fn discards(&self) -> bool {
-        self.lock().activity().is_some_and(|activity| activity.discard)
+        self.lock()
+            .activity()
+            .is_some_and(|activity| activity.discard)
     }
 
     /// What a component is called with on behalf of this turn.
     pub(crate) fn scope(&self, signal: &Signal) -> CallScope {
         CallScope {
             cancel: signal.token().child_token(),
-            time_ms: self.log.read(|session| session.last().map_or(0, |event| event.time)),
+            time_ms: self
+                .log
+                .read(|session| session.last().map_or(0, |event| event.time)),
         }
     }
 
     /// The context that an adapter is called with.
     pub(crate) fn adapter_context(&self, provider: &str, signal: &Signal) -> CallContext {
-        self.identity.context(provider, "model", &self.scope(signal))
+        self.identity
+            .context(provider, "model", &self.scope(signal))
     }
 }

@@ -58,15 +58,22 @@ impl ApprovalOutcome {
             Self::AllowedOnce => format!("tool \"{tool}\" was approved"),
             Self::Rejected => format!("the user rejected tool \"{tool}\""),
             Self::Cancelled => format!("the approval of tool \"{tool}\" was cancelled"),
-            Self::Unavailable => format!("tool \"{tool}\" needs approval, and no approver is available"),
+            Self::Unavailable => {
+                format!("tool \"{tool}\" needs approval, and no approver is available")
+            }
         }
     }
 
     fn read(answer: &Json) -> Option<Self> {
         let outcome = answer.get("outcome").and_then(Value::text)?;
-        [Self::AllowedOnce, Self::Rejected, Self::Cancelled, Self::Unavailable]
-            .into_iter()
-            .find(|known| known.as_str() == outcome)
+        [
+            Self::AllowedOnce,
+            Self::Rejected,
+            Self::Cancelled,
+            Self::Unavailable,
+        ]
+        .into_iter()
+        .find(|known| known.as_str() == outcome)
     }
 }
 
@@ -89,14 +96,21 @@ impl Approvals {
     /// When the log refuses an event.
     pub async fn ask(&self, ask: &Ask, signal: &Signal) -> Result<ApprovalOutcome, AgentError> {
         let id = fresh_id();
-        self.log.record(Kind::ApprovalAsked, Json::object(|data| {
-            data.str("id", &id).str("toolName", &ask.tool_name);
-            data.opt_str("callId", ask.call_id.as_deref()).opt_str("reason", ask.reason.as_deref());
-        }))?;
+        self.log.record(
+            Kind::ApprovalAsked,
+            Json::object(|data| {
+                data.str("id", &id).str("toolName", &ask.tool_name);
+                data.opt_str("callId", ask.call_id.as_deref())
+                    .opt_str("reason", ask.reason.as_deref());
+            }),
+        )?;
         let outcome = self.answer(&id, ask, signal).await;
-        self.log.record(Kind::ApprovalDecided, Json::object(|data| {
-            data.str("id", &id).str("outcome", outcome.as_str());
-        }))?;
+        self.log.record(
+            Kind::ApprovalDecided,
+            Json::object(|data| {
+                data.str("id", &id).str("outcome", outcome.as_str());
+            }),
+        )?;
         Ok(outcome)
     }
 
@@ -109,11 +123,17 @@ impl Approvals {
         }
         let payload = Json::object(|payload| {
             payload.str("id", id).str("toolName", &ask.tool_name);
-            payload.opt_str("callId", ask.call_id.as_deref()).opt_str("reason", ask.reason.as_deref());
+            payload
+                .opt_str("callId", ask.call_id.as_deref())
+                .opt_str("reason", ask.reason.as_deref());
             payload.opt_json("arguments", ask.arguments.as_ref());
         });
-        let context = EventContext { signal: signal.clone() };
-        let answer = self.dispatch.decide("approval/request", Some(&ask.tool_name), &payload, &context);
+        let context = EventContext {
+            signal: signal.clone(),
+        };
+        let answer =
+            self.dispatch
+                .decide("approval/request", Some(&ask.tool_name), &payload, &context);
         tokio::select! {
             biased;
             () = signal.cancelled() => ApprovalOutcome::Cancelled,
@@ -128,7 +148,11 @@ impl Approvals {
     fn never(&self) -> bool {
         self.log.read(|session| {
             let policy = session.last_of(&Kind::ApprovalPolicy);
-            policy.and_then(|event| event.data.get("policy")).and_then(Value::text).as_deref() == Some("never")
+            policy
+                .and_then(|event| event.data.get("policy"))
+                .and_then(Value::text)
+                .as_deref()
+                == Some("never")
         })
     }
 }

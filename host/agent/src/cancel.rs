@@ -87,7 +87,9 @@ mod tests {
         let text = |cause: &CancelCause| serde_json::to_string(cause).unwrap();
         assert_eq!(text(&CancelCause::User), r#"{"kind":"user"}"#);
         assert_eq!(
-            text(&CancelCause::Hook { reason: "no".into() }),
+            text(&CancelCause::Hook {
+                reason: "no".into()
+            }),
             r#"{"kind":"hook","reason":"no"}"#
         );
     }

@@ -5,9 +5,14 @@ use dsh_session::{Json, Value};
 
 /// `{provider, model, reasoningEffort?, temperature?, maxTokens?, stop?, …}`.
 pub(crate) fn write(config: &CallConfig) -> Json {
-    let more = config.more.as_deref().and_then(|more| Json::normalise(more).ok());
+    let more = config
+        .more
+        .as_deref()
+        .and_then(|more| Json::normalise(more).ok());
     Json::object(|object| {
-        object.str("provider", &config.provider).str("model", &config.model);
+        object
+            .str("provider", &config.provider)
+            .str("model", &config.model);
         object.opt_str("reasoningEffort", config.reasoning_effort.as_deref());
         if let Some(temperature) = config.temperature {
             object.f64("temperature", temperature);
@@ -43,7 +48,9 @@ pub(crate) fn read(config: Value<'_>) -> Option<CallConfig> {
             "temperature" => read.temperature = Some(value.f64()?),
             "maxTokens" => read.max_tokens = Some(u32::try_from(value.u64()?).ok()?),
             "stop" => {
-                let items = value.items().map(|item| item.text().map(std::borrow::Cow::into_owned));
+                let items = value
+                    .items()
+                    .map(|item| item.text().map(std::borrow::Cow::into_owned));
                 read.stop = Some(items.collect::<Option<_>>()?);
             }
             _ => more.push((key, value)),
@@ -73,8 +80,16 @@ mod tests {
 
     #[test]
     fn what_is_no_configuration_is_not_guessed_at() {
-        for text in ["null", r#"{"provider":1}"#, r#"{"maxTokens":-1}"#, r#"{"stop":[1]}"#] {
-            assert!(read(Json::normalise(text).unwrap().value()).is_none(), "{text}");
+        for text in [
+            "null",
+            r#"{"provider":1}"#,
+            r#"{"maxTokens":-1}"#,
+            r#"{"stop":[1]}"#,
+        ] {
+            assert!(
+                read(Json::normalise(text).unwrap().value()).is_none(),
+                "{text}"
+            );
         }
     }
 }

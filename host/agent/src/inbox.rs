@@ -28,7 +28,10 @@ impl Inbox {
         let lists = log.read(|session| {
             Lists::rebuild(session.events(), session.header().seed_length.unwrap_or(0))
         })?;
-        Ok(Self { log, lists: Mutex::new(lists) })
+        Ok(Self {
+            log,
+            lists: Mutex::new(lists),
+        })
     }
 
     /// Puts a message at the end of a list.
@@ -67,17 +70,26 @@ impl Inbox {
     /// Puts back what a step took and did not use, in front of what came since.
     /// `discard` takes it out again at once, so that the log says what became of it.
     pub(crate) fn put_back(&self, claimed: Claimed, discard: bool) -> Result<(), AgentError> {
-        let Claimed { mut messages, from_next_step } = claimed;
+        let Claimed {
+            mut messages,
+            from_next_step,
+        } = claimed;
         let of_turn = messages.split_off(from_next_step.min(messages.len()));
         for (target, messages) in [(Target::NextStep, messages), (Target::NextTurn, of_turn)] {
             let count = messages.len();
             if count == 0 {
                 continue;
             }
-            self.change(|lists| Ok(lists.splice(target, 0.0, Some(0.0), messages)?.into_iter().collect()))?;
+            self.change(|lists| {
+                Ok(lists
+                    .splice(target, 0.0, Some(0.0), messages)?
+                    .into_iter()
+                    .collect())
+            })?;
             if discard {
                 self.change(|lists| {
-                    let splice = lists.splice(target, 0.0, Some(count_to_f64(count)), Vec::new())?;
+                    let splice =
+                        lists.splice(target, 0.0, Some(count_to_f64(count)), Vec::new())?;
                     Ok(splice.into_iter().collect())
                 })?;
             }
@@ -87,16 +99,26 @@ impl Inbox {
 
     /// Whether nothing waits.
     pub(crate) fn is_empty(&self) -> bool {
-        self.lists.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+        self.lists
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .is_empty()
     }
 
     /// What waits in a list.
     pub(crate) fn list(&self, target: Target) -> Vec<Json> {
-        self.lists.lock().unwrap_or_else(PoisonError::into_inner).list(target).to_vec()
+        self.lists
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .list(target)
+            .to_vec()
     }
 
     /// Appends the events of a planned change, then makes it.
-    fn change(&self, plan: impl FnOnce(&Lists) -> Result<Vec<Splice>, AgentError>) -> Result<(), AgentError> {
+    fn change(
+        &self,
+        plan: impl FnOnce(&Lists) -> Result<Vec<Splice>, AgentError>,
+    ) -> Result<(), AgentError> {
         let mut lists = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
         for splice in plan(&lists)? {
             self.log.append(splice.draft())?;
@@ -106,7 +128,10 @@ impl Inbox {
     }
 }
 
-#[allow(clippy::cast_precision_loss, reason = "an inbox holds nowhere near 2^53 messages")]
+#[allow(
+    clippy::cast_precision_loss,
+    reason = "an inbox holds nowhere near 2^53 messages"
+)]
 fn count_to_f64(count: usize) -> f64 {
     count as f64
 }

@@ -26,7 +26,9 @@ pub struct SystemClock;
 impl Clock for SystemClock {
     fn now_ms(&self) -> i64 {
         let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-        since.map_or(0, |elapsed| i64::try_from(elapsed.as_millis()).unwrap_or(i64::MAX))
+        since.map_or(0, |elapsed| {
+            i64::try_from(elapsed.as_millis()).unwrap_or(i64::MAX)
+        })
     }
 }
 
@@ -63,6 +65,7 @@ pub struct Log {
     session: Arc<Mutex<Session>>,
     clock: Arc<dyn Clock>,
     sinks: Mutex<Vec<Arc<dyn EventSink>>>,
+    followers: Mutex<Vec<mpsc::UnboundedSender<Arc<Event>>>>,
     durability: Arc<dyn Durability>,
 }
 
@@ -75,7 +78,13 @@ impl Log {
         sinks: Vec<Arc<dyn EventSink>>,
         durability: Arc<dyn Durability>,
     ) -> Self {
-        Self { session, clock, sinks: Mutex::new(sinks), durability }
+        Self {
+            session,
+            clock,
+            sinks: Mutex::new(sinks),
+            followers: Mutex::default(),
+            durability,
+        }
     }
 
     /// Appends one event, and hands it on.
@@ -106,7 +115,10 @@ impl Log {
     ) -> Result<Vec<Arc<Event>>, E> {
         let mut session = self.lock();
         let drafts = plan(&session)?;
-        drafts.into_iter().map(|draft| self.commit(&mut session, draft).map_err(E::from)).collect()
+        drafts
+            .into_iter()
+            .map(|draft| self.commit(&mut session, draft).map_err(E::from))
+            .collect()
     }
 
     /// Looks at the session. `look` must not append.
@@ -129,20 +141,30 @@ impl Log {
     /// # Errors
     /// [`AgentError::Durability`].
     pub async fn barrier(&self) -> Result<(), AgentError> {
-        self.durability.flush().await.map_err(AgentError::Durability)
+        self.durability
+            .flush()
+            .await
+            .map_err(AgentError::Durability)
     }
 
     /// Adds a sink, which gets every later event.
     pub fn attach(&self, sink: Arc<dyn EventSink>) {
         // The session's lock orders this against appends.
         let _session = self.lock();
-        self.sinks.lock().unwrap_or_else(PoisonError::into_inner).push(sink);
+        self.sinks
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(sink);
     }
 
     /// Every later event, in order.
     pub fn follow(&self) -> mpsc::UnboundedReceiver<Arc<Event>> {
         let (follower, events) = mpsc::unbounded_channel();
-        self.attach(Arc::new(Follower(follower)));
+        let _session = self.lock();
+        self.followers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(follower);
         events
     }
 
@@ -153,22 +175,25 @@ impl Log {
 
     fn commit(&self, session: &mut Session, draft: Draft) -> Result<Arc<Event>, AgentError> {
         let event = session.append(draft, self.clock.now_ms())?;
-        for sink in self.sinks.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+        for sink in self
+            .sinks
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .iter()
+        {
             sink.event(&event);
         }
+        // Who no longer listens is forgotten.
+        let mut followers = self
+            .followers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        followers.retain(|follower| follower.send(Arc::clone(&event)).is_ok());
         Ok(event)
     }
 
     fn lock(&self) -> MutexGuard<'_, Session> {
         // A panic elsewhere does not make the log wrong: append commits whole events or nothing.
         self.session.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-struct Follower(mpsc::UnboundedSender<Arc<Event>>);
-
-impl EventSink for Follower {
-    fn event(&self, event: &Arc<Event>) {
-        let _ = self.0.send(Arc::clone(event));
     }
 }

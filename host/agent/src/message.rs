@@ -16,9 +16,12 @@ impl Message {
     /// A message from a person: one text block.
     #[must_use]
     pub fn from_person(text: &str) -> Self {
-        Self::mint(&[text_block(text)], &Json::object(|source| {
-            source.str("kind", "user");
-        }))
+        Self::mint(
+            &[text_block(text)],
+            &Json::object(|source| {
+                source.str("kind", "user");
+            }),
+        )
     }
 
     /// A `user` message with a fresh id.
@@ -31,7 +34,10 @@ impl Message {
                     blocks.json(block);
                 }
             });
-            message.json("source", source).str("role", "user").str("id", &id);
+            message
+                .json("source", source)
+                .str("role", "user")
+                .str("id", &id);
         });
         Self { id, json }
     }
@@ -41,11 +47,19 @@ impl Message {
     /// # Errors
     /// [`AgentError::Message`] when it lacks an id, a role, content or a source.
     pub fn complete(json: Json) -> Result<Self, AgentError> {
-        let lacks = |what: &str| AgentError::Message { what: format!("lacks {what}") };
-        let id = json.get("id").and_then(Value::text).filter(|id| !id.is_empty()).ok_or_else(|| lacks("an id"))?;
+        let lacks = |what: &str| AgentError::Message {
+            what: format!("lacks {what}"),
+        };
+        let id = json
+            .get("id")
+            .and_then(Value::text)
+            .filter(|id| !id.is_empty())
+            .ok_or_else(|| lacks("an id"))?;
         let id = id.into_owned();
         if json.get("role").and_then(Value::text).as_deref() != Some("user") {
-            return Err(AgentError::Message { what: "needs the role `user`".into() });
+            return Err(AgentError::Message {
+                what: "needs the role `user`".into(),
+            });
         }
         if !json.get("content").is_some_and(Value::is_array) {
             return Err(lacks("a list of content blocks"));
@@ -105,7 +119,12 @@ pub(crate) fn tool_result(call_id: &Json, content: &[Json], is_error: bool) -> J
 }
 
 /// An assistant's message of these blocks.
-pub(crate) fn assistant(content: &[Json], provider: &str, model: &str, replay_state: Option<&Json>) -> Json {
+pub(crate) fn assistant(
+    content: &[Json],
+    provider: &str,
+    model: &str,
+    replay_state: Option<&Json>,
+) -> Json {
     Json::object(|message| {
         message.str("role", "assistant");
         message.array("content", |blocks| {
@@ -114,7 +133,10 @@ pub(crate) fn assistant(content: &[Json], provider: &str, model: &str, replay_st
             }
         });
         message.object("source", |source| {
-            source.str("kind", "model").str("provider", provider).str("model", model);
+            source
+                .str("kind", "model")
+                .str("provider", provider)
+                .str("model", model);
             source.opt_json("replayState", replay_state);
         });
         message.str("id", &fresh_id());

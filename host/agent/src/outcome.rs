@@ -54,8 +54,16 @@ impl RunOutcome {
     #[must_use]
     pub fn error(&self) -> Option<RunError> {
         let error = self.reason.as_ref()?.get("error")?;
-        let text = |key: &str| error.get(key).and_then(Value::text).map(std::borrow::Cow::into_owned);
-        Some(RunError { code: text("code")?, message: text("message")? })
+        let text = |key: &str| {
+            error
+                .get(key)
+                .and_then(Value::text)
+                .map(std::borrow::Cow::into_owned)
+        };
+        Some(RunError {
+            code: text("code")?,
+            message: text("message")?,
+        })
     }
 
     fn take(&mut self, event: &Event) {
@@ -64,7 +72,11 @@ impl RunOutcome {
             Kind::StepStart => self.steps += 1,
             Kind::TurnEnd => self.reason = event.data.get("reason").map(Value::to_json),
             Kind::AssistantMessage => {
-                let text = event.data.get("message").map(joined_text).unwrap_or_default();
+                let text = event
+                    .data
+                    .get("message")
+                    .map(joined_text)
+                    .unwrap_or_default();
                 if !text.is_empty() {
                     self.answer = text;
                 }
@@ -74,8 +86,16 @@ impl RunOutcome {
     }
 }
 
+/// The text blocks of a message, joined.
 fn joined_text(message: Value<'_>) -> String {
     let blocks = message.get("content").into_iter().flat_map(Value::items);
-    let texts = blocks.filter(|block| block.get("type").and_then(Value::string).is_some_and(|kind| kind.is("text")));
-    texts.filter_map(|block| block.get("text").and_then(Value::text)).collect()
+    let texts = blocks.filter(|block| {
+        block
+            .get("type")
+            .and_then(Value::string)
+            .is_some_and(|kind| kind.is("text"))
+    });
+    texts
+        .filter_map(|block| block.get("text").and_then(Value::text))
+        .collect()
 }

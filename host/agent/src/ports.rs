@@ -46,7 +46,9 @@ impl CallIdentity {
 /// FNV-1a, which is fixed for all time, unlike the standard library's hasher.
 fn seed(parts: &[&str]) -> u64 {
     let bytes = parts.iter().flat_map(|part| part.bytes().chain([0xff]));
-    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
 }
 
 /// `journal` over an agent's log.
@@ -64,7 +66,14 @@ impl JournalPort {
 /// other known kind is the host's to write (design: plugins.md, `journal`).
 fn may_be_granted(kind: &Kind) -> bool {
     !kind.is_known()
-        || matches!(kind, Kind::TodoWrite | Kind::GoalChange | Kind::PlanMode | Kind::LlmRetry | Kind::LlmRetryStarted)
+        || matches!(
+            kind,
+            Kind::TodoWrite
+                | Kind::GoalChange
+                | Kind::PlanMode
+                | Kind::LlmRetry
+                | Kind::LlmRetryStarted
+        )
 }
 
 struct Refused(PluginError);
@@ -77,8 +86,16 @@ impl From<AgentError> for Refused {
 
 #[async_trait]
 impl Journal for JournalPort {
-    async fn append(&self, row: &str, events: Vec<NewEvent>, at: Option<u32>) -> Result<u32, PluginError> {
-        let drafts = events.into_iter().map(|event| draft(row, &event)).collect::<Result<Vec<_>, _>>()?;
+    async fn append(
+        &self,
+        row: &str,
+        events: Vec<NewEvent>,
+        at: Option<u32>,
+    ) -> Result<u32, PluginError> {
+        let drafts = events
+            .into_iter()
+            .map(|event| draft(row, &event))
+            .collect::<Result<Vec<_>, _>>()?;
         let appended = self.0.append_all(|session| {
             let length = length(session);
             if at.is_some_and(|at| at != length) {
@@ -88,18 +105,27 @@ impl Journal for JournalPort {
             Ok(drafts)
         });
         let appended = appended.map_err(|Refused(error)| error)?;
-        Ok(appended.first().map_or_else(|| self.0.read(length), |event| seq(event.seq)))
+        Ok(appended
+            .first()
+            .map_or_else(|| self.0.read(length), |event| seq(event.seq)))
     }
 }
 
 fn draft(row: &str, event: &NewEvent) -> Result<Draft, PluginError> {
     let kind = Kind::from_name(&event.kind);
     if !may_be_granted(&kind) {
-        let message = format!("{} is written by the host; {row} cannot append it", event.kind);
+        let message = format!(
+            "{} is written by the host; {row} cannot append it",
+            event.kind
+        );
         return Err(PluginError::new(code::DENIED, message));
     }
-    let data = Json::normalise(&event.data)
-        .map_err(|error| PluginError::new(code::INVALID, format!("the data of {}: {error}", event.kind)))?;
+    let data = Json::normalise(&event.data).map_err(|error| {
+        PluginError::new(
+            code::INVALID,
+            format!("the data of {}: {error}", event.kind),
+        )
+    })?;
     Ok(Draft::new(kind, data))
 }
 
@@ -126,7 +152,12 @@ impl SessionView for SessionPort {
     fn events(&self, first: u32, limit: u32, kinds: &[String]) -> Vec<JsonText> {
         self.0.read(|session| {
             let events = session.events_from(Seq(u64::from(first))).iter();
-            page(limit, events.filter(|event| of_kinds(event, kinds)).map(|event| event.line()))
+            page(
+                limit,
+                events
+                    .filter(|event| of_kinds(event, kinds))
+                    .map(|event| event.line()),
+            )
         })
     }
 
@@ -134,7 +165,11 @@ impl SessionView for SessionPort {
         self.0.read(|session| {
             let events = session.events();
             let end = before.map_or(events.len(), |before| (before as usize).min(events.len()));
-            events[..end].iter().rev().find(|event| of_kinds(event, kinds)).map(|event| event.line())
+            events[..end]
+                .iter()
+                .rev()
+                .find(|event| of_kinds(event, kinds))
+                .map(|event| event.line())
         })
     }
 
@@ -169,10 +204,21 @@ impl SessionView for SessionPort {
 
     fn measure(&self) -> Charge {
         self.0.read(|session| {
-            let header = session.request_header().map_or(0, |header| estimate::header(&header));
-            let nodes = session.surface().nodes().iter().filter_map(|&at| session.event(at));
-            let surface: u64 = nodes.filter_map(|event| message(event)).map(estimate::message).sum();
-            let window = session.request_context().and_then(|context| context.context_window);
+            let header = session
+                .request_header()
+                .map_or(0, |header| estimate::header(&header));
+            let nodes = session
+                .surface()
+                .nodes()
+                .iter()
+                .filter_map(|&at| session.event(at));
+            let surface: u64 = nodes
+                .filter_map(|event| message(event))
+                .map(estimate::message)
+                .sum();
+            let window = session
+                .request_context()
+                .and_then(|context| context.context_window);
             Charge {
                 tokens: u32::try_from(header + surface).unwrap_or(u32::MAX),
                 context_window: window.and_then(whole),
@@ -181,7 +227,8 @@ impl SessionView for SessionPort {
     }
 
     fn estimate(&self, messages: &[JsonText]) -> Vec<u32> {
-        let price = |text: &String| Json::normalise(text).map_or(0, |message| tokens(message.value()));
+        let price =
+            |text: &String| Json::normalise(text).map_or(0, |message| tokens(message.value()));
         messages.iter().map(price).collect()
     }
 
@@ -198,9 +245,11 @@ fn of_kinds(event: &Event, kinds: &[String]) -> bool {
 fn message(event: &Event) -> Option<Value<'_>> {
     match event.kind {
         Kind::UserMessage => Some(event.data.value()),
-        Kind::AssistantMessage => {
-            event.data.get("message").filter(|message| message.get("content").is_some_and(|c| c.items().next().is_some()))
-        }
+        Kind::AssistantMessage => event.data.get("message").filter(|message| {
+            message
+                .get("content")
+                .is_some_and(|c| c.items().next().is_some())
+        }),
         Kind::ToolResult => event.data.get("message"),
         _ => None,
     }
@@ -216,9 +265,17 @@ fn calls(kind: &Kind, message: Value<'_>) -> i32 {
         Kind::ToolResult => -1,
         Kind::AssistantMessage => {
             let is_call = |block: &Value<'_>| {
-                block.get("type").and_then(Value::string).is_some_and(|kind| kind.is("tool-call"))
+                block
+                    .get("type")
+                    .and_then(Value::string)
+                    .is_some_and(|kind| kind.is("tool-call"))
             };
-            let opened = message.get("content").into_iter().flat_map(Value::items).filter(is_call).count();
+            let opened = message
+                .get("content")
+                .into_iter()
+                .flat_map(Value::items)
+                .filter(is_call)
+                .count();
             i32::try_from(opened).unwrap_or(i32::MAX)
         }
         _ => 0,
@@ -246,9 +303,14 @@ fn seq(seq: Seq) -> u32 {
     u32::try_from(seq.0).unwrap_or(u32::MAX)
 }
 
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked to be in range and whole")]
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "checked to be in range and whole"
+)]
 fn whole(number: f64) -> Option<u32> {
-    (number.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(&number)).then_some(number as u32)
+    (number.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(&number))
+        .then_some(number as u32)
 }
 
 #[cfg(test)]

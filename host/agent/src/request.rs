@@ -33,7 +33,8 @@ pub(crate) async fn build(step: &Step<'_>, system: &str) -> Result<Built, Stop> 
     let messages = agent.log.messages();
     let config = select(step, seed(step)).await?;
     if config.provider.is_empty() || config.model.is_empty() {
-        let message = "no model is selected; name one as provider/model, or set a default in the settings";
+        let message =
+            "no model is selected; name one as provider/model, or set a default in the settings";
         return Err(Stop::Failed(LlmFailure::new("NO_MODEL", message)));
     }
     let context = agent.adapter_context(&config.provider, step.signal);
@@ -54,7 +55,9 @@ pub(crate) async fn build(step: &Step<'_>, system: &str) -> Result<Built, Stop> 
     };
     let tools = agent.tools.wire()?;
     let header = Json::object(|header| {
-        header.json("config", &config::write(&config)).opt_json("adapterDefaults", defaults.as_ref());
+        header
+            .json("config", &config::write(&config))
+            .opt_json("adapterDefaults", defaults.as_ref());
         header.str("system", system);
         header.array("tools", |list| {
             for tool in &tools {
@@ -69,14 +72,23 @@ pub(crate) async fn build(step: &Step<'_>, system: &str) -> Result<Built, Stop> 
         .system((!system.is_empty()).then(|| system.to_owned()))
         .tools(tools)
         .session(agent.identity.session_id.clone());
-    Ok(Built { call, request, config, policy, header, messages })
+    Ok(Built {
+        call,
+        request,
+        config,
+        policy,
+        header,
+        messages,
+    })
 }
 
 impl Built {
     /// Whether the log still says what the request carries.
     pub(crate) fn check_against(&self, log: &Log) -> Result<(), Stop> {
         let header = log.read(dsh_session::Session::request_header);
-        if log.digest() == self.messages.digest() && header.is_some_and(|header| header.same(&self.header)) {
+        if log.digest() == self.messages.digest()
+            && header.is_some_and(|header| header.same(&self.header))
+        {
             return Ok(());
         }
         let message = "the request and the log differ; something changed the conversation while the request was made";
@@ -96,7 +108,9 @@ fn seed(step: &Step<'_>) -> CallConfig {
             marker.and_then(Value::bool) == Some(true)
         };
         Some(CallConfig {
-            reasoning_effort: config.reasoning_effort.filter(|_| !defaulted("reasoningEffort")),
+            reasoning_effort: config
+                .reasoning_effort
+                .filter(|_| !defaulted("reasoningEffort")),
             max_tokens: config.max_tokens.filter(|_| !defaulted("maxTokens")),
             ..config
         })
@@ -107,11 +121,15 @@ fn seed(step: &Step<'_>) -> CallConfig {
         return logged;
     }
     // An effort of an earlier run holds while the route is the same.
-    let kept = logged.filter(|config| config.provider == options.provider && config.model == options.model);
+    let kept = logged
+        .filter(|config| config.provider == options.provider && config.model == options.model);
     CallConfig {
         provider: options.provider.clone(),
         model: options.model.clone(),
-        reasoning_effort: options.reasoning_effort.clone().or(kept.and_then(|config| config.reasoning_effort)),
+        reasoning_effort: options
+            .reasoning_effort
+            .clone()
+            .or(kept.and_then(|config| config.reasoning_effort)),
         max_tokens: options.max_tokens,
         ..CallConfig::default()
     }
@@ -124,16 +142,35 @@ async fn select(step: &Step<'_>, config: CallConfig) -> Result<CallConfig, Stop>
         return Ok(config);
     }
     let payload = Json::object(|payload| {
-        payload.u64("turn", step.turn).u64("step", step.step).json("config", &config::write(&config));
+        payload
+            .u64("turn", step.turn)
+            .u64("step", step.step)
+            .json("config", &config::write(&config));
     });
     let context = step.context();
-    let chosen = dispatch.waterfall("agent/request", None, payload, &context, |payload| async move {
-        Ok::<_, AgentError>(payload.get("config").map_or_else(Json::null, Value::to_json))
-    });
+    let chosen = dispatch.waterfall(
+        "agent/request",
+        None,
+        payload,
+        &context,
+        |payload| async move {
+            Ok::<_, AgentError>(
+                payload
+                    .get("config")
+                    .map_or_else(Json::null, Value::to_json),
+            )
+        },
+    );
     let failed = |message: String| Stop::Failed(LlmFailure::new("LISTENER_FAILED", message));
-    let chosen = step.unless_aborted(chosen).await?.map_err(|error| failed(error.to_string()))?;
-    config::read(chosen.value())
-        .ok_or_else(|| failed("a listener of agent/request gave something that is no call configuration".to_owned()))
+    let chosen = step
+        .unless_aborted(chosen)
+        .await?
+        .map_err(|error| failed(error.to_string()))?;
+    config::read(chosen.value()).ok_or_else(|| {
+        failed(
+            "a listener of agent/request gave something that is no call configuration".to_owned(),
+        )
+    })
 }
 
 fn log_header(step: &Step<'_>, header: &RequestHeader) -> Result<(), Stop> {
@@ -146,9 +183,12 @@ fn log_header(step: &Step<'_>, header: &RequestHeader) -> Result<(), Stop> {
         Some(before) if !before.same(header) => "change",
         Some(_) => return Ok(()),
     };
-    agent.log.record(Kind::RequestHeader, Json::object(|data| {
-        data.json("header", header.json()).str("reason", reason);
-    }))?;
+    agent.log.record(
+        Kind::RequestHeader,
+        Json::object(|data| {
+            data.json("header", header.json()).str("reason", reason);
+        }),
+    )?;
     agent.requested.store(true, Ordering::Release);
     Ok(())
 }
@@ -156,19 +196,25 @@ fn log_header(step: &Step<'_>, header: &RequestHeader) -> Result<(), Stop> {
 fn log_context(step: &Step<'_>, config: &CallConfig, window: Option<u64>) -> Result<(), Stop> {
     let log = &step.agent.log;
     #[allow(clippy::cast_precision_loss, reason = "windows are far below 2^53")]
-    let known = log.read(dsh_session::Session::request_context).is_some_and(|context| {
-        *context.provider == *config.provider
-            && *context.model == *config.model
-            && context.context_window == window.map(|window| window as f64)
-    });
+    let known = log
+        .read(dsh_session::Session::request_context)
+        .is_some_and(|context| {
+            *context.provider == *config.provider
+                && *context.model == *config.model
+                && context.context_window == window.map(|window| window as f64)
+        });
     if known {
         return Ok(());
     }
-    log.record(Kind::RequestContext, Json::object(|data| {
-        data.str("provider", &config.provider).str("model", &config.model);
-        if let Some(window) = window {
-            data.u64("contextWindow", window);
-        }
-    }))?;
+    log.record(
+        Kind::RequestContext,
+        Json::object(|data| {
+            data.str("provider", &config.provider)
+                .str("model", &config.model);
+            if let Some(window) = window {
+                data.u64("contextWindow", window);
+            }
+        }),
+    )?;
     Ok(())
 }

@@ -31,20 +31,34 @@ pub(crate) async fn is_wanted(
         return Ok(false);
     }
     let payload = Json::object(|payload| {
-        payload.u64("turn", step.turn).u64("step", step.step).str("provider", provider);
-        payload.json("failure", &failure.to_json()).json("retryPolicy", &describe(policy));
+        payload
+            .u64("turn", step.turn)
+            .u64("step", step.step)
+            .str("provider", provider);
+        payload
+            .json("failure", &failure.to_json())
+            .json("retryPolicy", &describe(policy));
     });
     let context = step.context();
-    let asked = dispatch
-        .waterfall("agent/request-error", None, payload, &context, |_| async { Ok::<_, AgentError>(Json::null()) });
+    let asked = dispatch.waterfall("agent/request-error", None, payload, &context, |_| async {
+        Ok::<_, AgentError>(Json::null())
+    });
     let answer = step.unless_aborted(asked).await?;
-    let answer = answer.map_err(|error| Stop::Failed(LlmFailure::new("LISTENER_FAILED", error.to_string())))?;
+    let answer = answer
+        .map_err(|error| Stop::Failed(LlmFailure::new("LISTENER_FAILED", error.to_string())))?;
     step.check()?;
     if answer.get("kind").and_then(Value::text).as_deref() != Some("retry") {
         return Ok(false);
     }
     if let Some(delay) = answer.get("delayMs").and_then(Value::f64) {
-        wait(step, provider, policy, failure, delay.clamp(0.0, MAX_DELAY_MS)).await?;
+        wait(
+            step,
+            provider,
+            policy,
+            failure,
+            delay.clamp(0.0, MAX_DELAY_MS),
+        )
+        .await?;
     }
     Ok(true)
 }
@@ -59,38 +73,74 @@ async fn wait(
     let log = &step.agent.log;
     let key = policy.key();
     let before = log.read(|session| {
-        let same_chain = |event: &&std::sync::Arc<Event>| is_of_chain(event, step.turn, step.step, provider, &key);
+        let same_chain = |event: &&std::sync::Arc<Event>| {
+            is_of_chain(event, step.turn, step.step, provider, &key)
+        };
         session.last_of(&Kind::LlmRetry).filter(same_chain).cloned()
     });
     let member = |name: &str| before.as_ref().and_then(|event| event.data.get(name));
     let retry = member("retry").and_then(Value::u64).unwrap_or(0) + 1;
-    let id = member("retryId").and_then(Value::text).map_or_else(fresh_id, std::borrow::Cow::into_owned);
-    log.record(Kind::LlmRetry, Json::object(|data| {
-        data.str("retryId", &id).u64("turn", step.turn).u64("step", step.step).str("provider", provider);
-        data.str("mode", policy.mode()).str("policyKey", &key).u64("retry", retry);
-        if let RetryPolicy::Normal { max_retries, .. } = policy {
-            data.u64("maxRetries", *max_retries);
-        }
-        data.f64("delayMs", delay_ms).json("failure", &failure.to_json());
-    }))?;
-    step.unless_aborted(tokio::time::sleep(Duration::from_secs_f64(delay_ms / 1000.0))).await?;
-    log.record(Kind::LlmRetryStarted, Json::object(|data| {
-        data.str("retryId", &id).u64("turn", step.turn).u64("step", step.step).u64("retry", retry);
-    }))?;
+    let id = member("retryId")
+        .and_then(Value::text)
+        .map_or_else(fresh_id, std::borrow::Cow::into_owned);
+    log.record(
+        Kind::LlmRetry,
+        Json::object(|data| {
+            data.str("retryId", &id)
+                .u64("turn", step.turn)
+                .u64("step", step.step)
+                .str("provider", provider);
+            data.str("mode", policy.mode())
+                .str("policyKey", &key)
+                .u64("retry", retry);
+            if let RetryPolicy::Normal { max_retries, .. } = policy {
+                data.u64("maxRetries", *max_retries);
+            }
+            data.f64("delayMs", delay_ms)
+                .json("failure", &failure.to_json());
+        }),
+    )?;
+    step.unless_aborted(tokio::time::sleep(Duration::from_secs_f64(
+        delay_ms / 1000.0,
+    )))
+    .await?;
+    log.record(
+        Kind::LlmRetryStarted,
+        Json::object(|data| {
+            data.str("retryId", &id)
+                .u64("turn", step.turn)
+                .u64("step", step.step)
+                .u64("retry", retry);
+        }),
+    )?;
     Ok(())
 }
 
 fn is_of_chain(event: &Event, turn: u64, step: u64, provider: &str, key: &str) -> bool {
     let number = |name: &str| event.data.get(name).and_then(Value::u64);
-    let is = |name: &str, text: &str| event.data.get(name).and_then(Value::string).is_some_and(|own| own.is(text));
-    number("turn") == Some(turn) && number("step") == Some(step) && is("provider", provider) && is("policyKey", key)
+    let is = |name: &str, text: &str| {
+        event
+            .data
+            .get(name)
+            .and_then(Value::string)
+            .is_some_and(|own| own.is(text))
+    };
+    number("turn") == Some(turn)
+        && number("step") == Some(step)
+        && is("provider", provider)
+        && is("policyKey", key)
 }
 
 fn describe(policy: &RetryPolicy) -> Json {
     let backoff = policy.backoff();
     Json::object(|object| {
         object.str("mode", policy.mode()).str("key", &policy.key());
-        if let RetryPolicy::Normal { max_retries, retryable_codes, .. } = policy {
+        if let RetryPolicy::Normal {
+            max_retries,
+            retryable_codes,
+            ..
+        } = policy
+        {
             object.u64("maxRetries", *max_retries);
             object.array("retryableCodes", |codes| {
                 for code in retryable_codes {
@@ -100,7 +150,9 @@ fn describe(policy: &RetryPolicy) -> Json {
         }
         object.object("backoff", |object| {
             object.f64("initialDelayMs", backoff.initial_delay_ms);
-            object.f64("maxDelayMs", backoff.max_delay_ms).f64("jitterRatio", backoff.jitter_ratio);
+            object
+                .f64("maxDelayMs", backoff.max_delay_ms)
+                .f64("jitterRatio", backoff.jitter_ratio);
         });
     })
 }

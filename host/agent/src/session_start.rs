@@ -21,7 +21,9 @@ impl Preset {
     /// The preset of that name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
-        [Self::ReadOnly, Self::WorkspaceWrite, Self::DangerFullAccess].into_iter().find(|preset| preset.name() == name)
+        [Self::ReadOnly, Self::WorkspaceWrite, Self::DangerFullAccess]
+            .into_iter()
+            .find(|preset| preset.name() == name)
     }
 
     /// Its name, which is its sandbox mode's too.
@@ -37,7 +39,11 @@ impl Preset {
     /// What happens to a question of approval.
     #[must_use]
     pub fn approval_policy(self) -> &'static str {
-        if self == Self::DangerFullAccess { "never" } else { "ask" }
+        if self == Self::DangerFullAccess {
+            "never"
+        } else {
+            "ask"
+        }
     }
 }
 
@@ -53,6 +59,9 @@ pub fn pin_permissions(log: &Log, preset: Preset) -> Result<(), AgentError> {
     };
     log.record(Kind::PermissionPreset, fact("preset", preset.name()))?;
     log.record(Kind::SandboxMode, fact("mode", preset.name()))?;
-    log.record(Kind::ApprovalPolicy, fact("policy", preset.approval_policy()))?;
+    log.record(
+        Kind::ApprovalPolicy,
+        fact("policy", preset.approval_policy()),
+    )?;
     Ok(())
 }

@@ -59,11 +59,19 @@ pub(crate) struct State {
 
 impl State {
     pub(crate) fn new(last_turn: u64) -> Self {
-        Self { phase: Phase::Idle, last_turn, disposed: false }
+        Self {
+            phase: Phase::Idle,
+            last_turn,
+            disposed: false,
+        }
     }
 
     pub(crate) fn status(&self) -> Status {
-        if matches!(self.phase, Phase::Running(_)) { Status::Running } else { Status::Idle }
+        if matches!(self.phase, Phase::Running(_)) {
+            Status::Running
+        } else {
+            Status::Idle
+        }
     }
 
     pub(crate) fn activity(&mut self) -> Option<&mut Activity> {
@@ -75,7 +83,8 @@ impl State {
 
     /// Whether what runs was aborted and is winding down.
     pub(crate) fn winding_down(&mut self) -> bool {
-        self.activity().is_some_and(|activity| activity.signal.aborted())
+        self.activity()
+            .is_some_and(|activity| activity.signal.aborted())
     }
 
     /// Somebody wants a turn. `after_abort` says that the activity was aborted
@@ -106,7 +115,10 @@ mod tests {
     use super::*;
 
     fn running() -> State {
-        State { phase: Phase::Running(Activity::default()), ..State::new(3) }
+        State {
+            phase: Phase::Running(Activity::default()),
+            ..State::new(3)
+        }
     }
 
     #[test]
@@ -129,14 +141,21 @@ mod tests {
     #[test]
     fn disposal_never_wakes() {
         let mut state = running();
-        state.activity().unwrap().signal.abort(CancelCause::Disposed);
+        state
+            .activity()
+            .unwrap()
+            .signal
+            .abort(CancelCause::Disposed);
         state.wake(true);
         assert!(!state.end_activity());
     }
 
     #[test]
     fn maintenance_latches_and_shows_as_idle() {
-        let mut state = State { phase: Phase::Maintenance(Activity::default()), ..State::new(0) };
+        let mut state = State {
+            phase: Phase::Maintenance(Activity::default()),
+            ..State::new(0)
+        };
         assert_eq!(state.status(), Status::Idle);
         assert_eq!(state.wake(false), Wake::Nothing);
         assert!(state.end_activity());

@@ -62,7 +62,13 @@ struct Attempt {
 
 impl<'a> Step<'a> {
     pub(crate) fn new(agent: &'a Inner, signal: &'a Signal, turn: u64, step: u64) -> Self {
-        Self { agent, signal, turn, step, prompt: Assembly::default() }
+        Self {
+            agent,
+            signal,
+            turn,
+            step,
+            prompt: Assembly::default(),
+        }
     }
 
     /// 1. Takes what waits.
@@ -71,12 +77,14 @@ impl<'a> Step<'a> {
         Ok(self.agent.inbox.claim(target)?)
     }
 
-    /// 2. Puts the prompt together and lets the listeners decide what enters;
-    /// none when they refuse.
+    /// 2. Puts the prompt together and lets the listeners decide what enters; none if they refuse.
     pub(crate) async fn pre_step(&mut self, claimed: &Claimed) -> Result<Option<Vec<Json>>, Stop> {
-        let variables = self.variables();
+        let variables = self.variables()?;
         let scope = self.agent.scope(self.signal);
-        let assembled = self.agent.prompts.assemble(&variables, &scope, &self.agent.dispatch, self.signal);
+        let assembled =
+            self.agent
+                .prompts
+                .assemble(&variables, &scope, &self.agent.dispatch, self.signal);
         self.prompt = self.unless_aborted(assembled).await??;
         let candidate = self.snapshot();
         let decision = self.decide_entry(claimed, candidate).await?;
@@ -84,60 +92,106 @@ impl<'a> Step<'a> {
         Ok(decision)
     }
 
-    fn variables(&self) -> Json {
+    /// What prompt components are told: `{provider, model, cwd, tools}`, the
+    /// last by name, as the model will see them.
+    fn variables(&self) -> Result<Json, AgentError> {
         let config = &self.agent.config;
         let header = self.agent.log.read(dsh_session::Session::request_header);
         let logged = |member: &str| {
-            let text = header.as_ref().and_then(|header| header.config()?.get(member)).and_then(Value::text);
+            let text = header
+                .as_ref()
+                .and_then(|header| header.config()?.get(member))
+                .and_then(Value::text);
             text.map(std::borrow::Cow::into_owned)
         };
         let provider = logged("provider").unwrap_or_else(|| config.provider.clone());
         let model = logged("model").unwrap_or_else(|| config.model.clone());
-        Json::object(|variables| {
-            variables.str("provider", &provider).str("model", &model).str("cwd", &config.cwd);
-        })
+        let tools = self.agent.tools.wire()?;
+        Ok(Json::object(|variables| {
+            variables
+                .str("provider", &provider)
+                .str("model", &model)
+                .str("cwd", &config.cwd);
+            variables.array("tools", |names| {
+                for name in tools.iter().filter_map(|tool| tool.get("name")) {
+                    names.value(name);
+                }
+            });
+        }))
     }
 
     /// The runtime-context message, where the model does not know it yet.
     fn snapshot(&self) -> Option<Json> {
-        let facts = self.prompt.context().map(|section| (section.name.as_str(), section.text.as_str()));
-        let mut snapshot = self.agent.snapshot.lock().unwrap_or_else(PoisonError::into_inner);
-        let message = self.agent.log.read(|session| snapshot.candidate(session, facts));
+        let facts = self
+            .prompt
+            .context()
+            .map(|section| (section.name.as_str(), section.text.as_str()));
+        let mut snapshot = self
+            .agent
+            .snapshot
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let message = self
+            .agent
+            .log
+            .read(|session| snapshot.candidate(session, facts));
         message.map(|message| message.json().clone())
     }
 
-    async fn decide_entry(&self, claimed: &Claimed, candidate: Option<Json>) -> Result<Option<Vec<Json>>, Stop> {
+    async fn decide_entry(
+        &self,
+        claimed: &Claimed,
+        candidate: Option<Json>,
+    ) -> Result<Option<Vec<Json>>, Stop> {
         let enter = |messages: Vec<Json>| messages.into_iter().chain(candidate).collect::<Vec<_>>();
         if !self.agent.dispatch.listens("agent/pre-step", None) {
             return Ok(Some(enter(claimed.messages.clone())));
         }
-        let list = |name: &str, messages: &[Json], head: &dyn Fn(&mut dsh_session::ObjectWriter<'_>)| {
-            Json::object(|object| {
-                head(object);
-                object.array(name, |items| {
-                    for message in messages {
-                        items.json(message);
-                    }
-                });
-            })
-        };
+        let list =
+            |name: &str, messages: &[Json], head: &dyn Fn(&mut dsh_session::ObjectWriter<'_>)| {
+                Json::object(|object| {
+                    head(object);
+                    object.array(name, |items| {
+                        for message in messages {
+                            items.json(message);
+                        }
+                    });
+                })
+            };
         let payload = list("messages", &claimed.messages, &|payload| {
             payload.u64("turn", self.turn).u64("step", self.step);
         });
         let context = self.context();
-        let decided = self.agent.dispatch.waterfall("agent/pre-step", None, payload, &context, |payload| async move {
-            let messages = payload.get("messages").into_iter().flat_map(Value::items).map(Value::to_json).collect();
-            Ok::<_, AgentError>(list("messages", &enter(messages), &|decision| {
-                decision.str("kind", "enter");
-            }))
-        });
+        let decided = self.agent.dispatch.waterfall(
+            "agent/pre-step",
+            None,
+            payload,
+            &context,
+            |payload| async move {
+                let messages = payload
+                    .get("messages")
+                    .into_iter()
+                    .flat_map(Value::items)
+                    .map(Value::to_json)
+                    .collect();
+                Ok::<_, AgentError>(list("messages", &enter(messages), &|decision| {
+                    decision.str("kind", "enter");
+                }))
+            },
+        );
         let decided = self.unless_aborted(decided).await?;
-        let decided = decided.map_err(|error| Stop::Failed(LlmFailure::new("LISTENER_FAILED", error.to_string())))?;
+        let decided = decided
+            .map_err(|error| Stop::Failed(LlmFailure::new("LISTENER_FAILED", error.to_string())))?;
         match decided.get("kind").and_then(Value::text).as_deref() {
             Some("reject") => Ok(None),
-            Some("enter") => {
-                Ok(Some(decided.get("messages").into_iter().flat_map(Value::items).map(Value::to_json).collect()))
-            }
+            Some("enter") => Ok(Some(
+                decided
+                    .get("messages")
+                    .into_iter()
+                    .flat_map(Value::items)
+                    .map(Value::to_json)
+                    .collect(),
+            )),
             _ => Err(Stop::Failed(LlmFailure::new(
                 "LISTENER_FAILED",
                 "a listener of agent/pre-step decided neither enter nor reject",
@@ -148,13 +202,15 @@ impl<'a> Step<'a> {
     /// 3. Brings messages before the model.
     pub(crate) fn enter(&self, messages: &[Json]) -> Result<(), AgentError> {
         for message in messages {
-            self.agent.log.append(Draft::new(Kind::UserMessage, message.clone()).append())?;
+            self.agent
+                .log
+                .append(Draft::new(Kind::UserMessage, message.clone()).append())?;
         }
         Ok(())
     }
 
-    /// 4 to 7, again and again where a failed attempt is retried: in the same
-    /// step, with a request built anew.
+    /// Steps 4 to 7, again and again where a failed attempt is retried: in the
+    /// same step, with a request built anew.
     pub(crate) async fn run(&self) -> Result<Outcome, Stop> {
         let system = self.prompt.system();
         loop {
@@ -162,7 +218,8 @@ impl<'a> Step<'a> {
             let attempt = self.exchange(built).await?;
             match attempt.assembler.finish() {
                 FinishReason::Error(failure) | FinishReason::Aborted(failure) => {
-                    if !retry::is_wanted(self, &attempt.provider, &attempt.policy, &failure).await? {
+                    if !retry::is_wanted(self, &attempt.provider, &attempt.policy, &failure).await?
+                    {
                         return Err(Stop::Failed(failure));
                     }
                 }
@@ -195,7 +252,9 @@ impl<'a> Step<'a> {
                 let mut stream = call.stream(context, &built.request);
                 loop {
                     // The stream ends itself when the turn is given up: its context carries the token.
-                    let Some(chunk) = stream.next().await else { break self.check() };
+                    let Some(chunk) = stream.next().await else {
+                        break self.check();
+                    };
                     if let Err(stop) = self.take_chunk(&mut attempt, &chunk) {
                         break Err(stop);
                     }
@@ -217,9 +276,13 @@ impl<'a> Step<'a> {
     fn take_chunk(&self, attempt: &mut Attempt, chunk: &Json) -> Result<(), Stop> {
         self.check()?;
         let data = Json::object(|data| {
-            data.u64("turn", self.turn).u64("step", self.step).json("chunk", chunk);
+            data.u64("turn", self.turn)
+                .u64("step", self.step)
+                .json("chunk", chunk);
         });
-        attempt.chunks.push(self.agent.log.record(Kind::AssistantChunk, data)?.seq);
+        attempt
+            .chunks
+            .push(self.agent.log.record(Kind::AssistantChunk, data)?.seq);
         attempt.assembler.push(chunk);
         Ok(())
     }
@@ -228,7 +291,12 @@ impl<'a> Step<'a> {
     fn answer(&self, attempt: &Attempt) -> Result<Vec<Json>, Stop> {
         let blocks = attempt.assembler.blocks();
         let replay_state = attempt.assembler.replay_state();
-        let message = assistant(&blocks, &attempt.provider, &attempt.model, replay_state.as_ref());
+        let message = assistant(
+            &blocks,
+            &attempt.provider,
+            &attempt.model,
+            replay_state.as_ref(),
+        );
         self.append_answer(attempt, &message, false)?;
         Ok(blocks)
     }
@@ -243,15 +311,24 @@ impl<'a> Step<'a> {
         self.append_answer(attempt, &message, true)
     }
 
-    fn append_answer(&self, attempt: &Attempt, message: &Json, interrupted: bool) -> Result<(), Stop> {
+    fn append_answer(
+        &self,
+        attempt: &Attempt,
+        message: &Json,
+        interrupted: bool,
+    ) -> Result<(), Stop> {
         let data = Json::object(|data| {
-            data.u64("turn", self.turn).u64("step", self.step).json("message", message);
+            data.u64("turn", self.turn)
+                .u64("step", self.step)
+                .json("message", message);
             if interrupted {
                 data.bool("interrupted", true);
             }
             data.opt_json("usage", attempt.assembler.usage());
         });
-        let draft = Draft::new(Kind::AssistantMessage, data).append().sources(attempt.chunks.clone());
+        let draft = Draft::new(Kind::AssistantMessage, data)
+            .append()
+            .sources(attempt.chunks.clone());
         self.agent.log.append(draft)?;
         Ok(())
     }
@@ -259,9 +336,16 @@ impl<'a> Step<'a> {
     /// 7. The calls of a message, if it has any.
     async fn run_tools(&self, blocks: &[Json]) -> Result<Outcome, Stop> {
         let is_call = |block: &&Json| {
-            block.get("type").and_then(Value::string).is_some_and(|kind| kind.is("tool-call"))
+            block
+                .get("type")
+                .and_then(Value::string)
+                .is_some_and(|kind| kind.is("tool-call"))
         };
-        let calls: Vec<Call> = blocks.iter().filter(is_call).map(|block| Call::read(block.value())).collect();
+        let calls: Vec<Call> = blocks
+            .iter()
+            .filter(is_call)
+            .map(|block| Call::read(block.value()))
+            .collect();
         if calls.is_empty() {
             return Ok(Outcome::Completed);
         }
@@ -281,7 +365,11 @@ impl<'a> Step<'a> {
             width: &|| agent.width.load(Ordering::Relaxed),
         };
         let concluded = scheduler.run(&calls).await?;
-        Ok(if concluded { Outcome::Completed } else { Outcome::ToolsRan })
+        Ok(if concluded {
+            Outcome::Completed
+        } else {
+            Outcome::ToolsRan
+        })
     }
 
     /// 8. Waits until what was logged so far is durable.
@@ -292,11 +380,17 @@ impl<'a> Step<'a> {
     }
 
     pub(crate) fn check(&self) -> Result<(), Stop> {
-        if self.signal.aborted() { Err(Stop::Aborted) } else { Ok(()) }
+        if self.signal.aborted() {
+            Err(Stop::Aborted)
+        } else {
+            Ok(())
+        }
     }
 
     pub(crate) fn context(&self) -> EventContext {
-        EventContext { signal: self.signal.clone() }
+        EventContext {
+            signal: self.signal.clone(),
+        }
     }
 
     /// Waits for something, but not for longer than the turn lives.

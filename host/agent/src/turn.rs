@@ -52,10 +52,20 @@ pub(crate) async fn run(agent: &Inner, signal: &Signal) -> bool {
         data.u64("turn", turn);
     });
     if let Err(error) = agent.log.record(Kind::TurnStart, started) {
-        report(agent, turn, 0, &LlmFailure::new(error.code(), error.to_string()));
+        report(
+            agent,
+            turn,
+            0,
+            &LlmFailure::new(error.code(), error.to_string()),
+        );
         return false;
     }
-    let mut work = Turn { agent, signal, turn, step: 0 };
+    let mut work = Turn {
+        agent,
+        signal,
+        turn,
+        step: 0,
+    };
     let end = work.steps().await;
     let (reason, more) = match end {
         Ok(End::Completed) => (kind("completed"), true),
@@ -71,29 +81,48 @@ pub(crate) async fn run(agent: &Inner, signal: &Signal) -> bool {
     };
     let ended = agent.log.record(Kind::TurnEnd, turn_end(turn, &reason));
     if let Err(error) = &ended {
-        report(agent, turn, work.step, &LlmFailure::new(error.code(), error.to_string()));
+        report(
+            agent,
+            turn,
+            work.step,
+            &LlmFailure::new(error.code(), error.to_string()),
+        );
     }
     more && ended.is_ok()
 }
 
 /// Closes what a panic left open, so that the log stays one that pairs.
 pub(crate) fn close_after_panic(agent: &Inner) {
-    let failure = LlmFailure::new("UNKNOWN", "the turn crashed inside of the host; this is a defect of dsh");
+    let failure = LlmFailure::new(
+        "UNKNOWN",
+        "the turn crashed inside of the host; this is a defect of dsh",
+    );
     let (turn, step) = agent.log.read(|session| {
         let open = |start: &Kind, end: &Kind| {
             let started = session.last_of(start)?;
             let ended = session.last_of(end).map(|event| event.seq);
             (ended < Some(started.seq)).then(|| started.data.clone())
         };
-        (open(&Kind::TurnStart, &Kind::TurnEnd), open(&Kind::StepStart, &Kind::StepEnd))
+        (
+            open(&Kind::TurnStart, &Kind::TurnEnd),
+            open(&Kind::StepStart, &Kind::StepEnd),
+        )
     });
-    let Some(turn) = turn.and_then(|data| data.get("turn").and_then(Value::u64)) else { return };
-    let step_number = step.as_ref().and_then(|data| data.get("step")).and_then(Value::u64).unwrap_or(0);
+    let Some(turn) = turn.and_then(|data| data.get("turn").and_then(Value::u64)) else {
+        return;
+    };
+    let step_number = step
+        .as_ref()
+        .and_then(|data| data.get("step"))
+        .and_then(Value::u64)
+        .unwrap_or(0);
     report(agent, turn, step_number, &failure);
     if let Some(step) = step {
         let _ = agent.log.record(Kind::StepEnd, step);
     }
-    let _ = agent.log.record(Kind::TurnEnd, turn_end(turn, &failed(&failure)));
+    let _ = agent
+        .log
+        .record(Kind::TurnEnd, turn_end(turn, &failed(&failure)));
 }
 
 struct Turn<'a> {
@@ -141,7 +170,9 @@ impl Turn<'_> {
                 }
                 Outcome::Completed => {
                     unanswered = false;
-                    held = held.filter(|end| matches!(end, End::MaxTokens)).or(Some(End::Completed));
+                    held = held
+                        .filter(|end| matches!(end, End::MaxTokens))
+                        .or(Some(End::Completed));
                 }
                 Outcome::MaxTokens => {
                     unanswered = false;
@@ -186,8 +217,13 @@ impl Turn<'_> {
         let payload = Json::object(|payload| {
             payload.u64("turn", self.turn);
         });
-        let context = EventContext { signal: self.signal.clone() };
-        let asked = self.agent.dispatch.decide("agent/turn-stopping", None, &payload, &context);
+        let context = EventContext {
+            signal: self.signal.clone(),
+        };
+        let asked = self
+            .agent
+            .dispatch
+            .decide("agent/turn-stopping", None, &payload, &context);
         let answer = tokio::select! {
             biased;
             () = self.signal.cancelled() => return Err(Stop::Aborted),
@@ -195,10 +231,19 @@ impl Turn<'_> {
         };
         // The event leaves failing listeners out, so there is no error to see here.
         let answer = answer.ok().flatten();
-        for message in answer.as_ref().and_then(|answer| answer.get("messages")).into_iter().flat_map(Value::items) {
+        for message in answer
+            .as_ref()
+            .and_then(|answer| answer.get("messages"))
+            .into_iter()
+            .flat_map(Value::items)
+        {
             self.agent.inbox.push(Target::NextStep, message.to_json())?;
         }
-        if self.signal.aborted() { Err(Stop::Aborted) } else { Ok(()) }
+        if self.signal.aborted() {
+            Err(Stop::Aborted)
+        } else {
+            Ok(())
+        }
     }
 
     /// Puts back what was claimed and not brought in.
@@ -233,7 +278,10 @@ impl Turn<'_> {
 fn report(agent: &Inner, turn: u64, step: u64, failure: &LlmFailure) {
     agent.dispatch.notify("agent/error", None, || {
         Json::object(|payload| {
-            payload.u64("turn", turn).u64("step", step).json("error", &failure.to_json());
+            payload
+                .u64("turn", turn)
+                .u64("step", step)
+                .json("error", &failure.to_json());
         })
     });
 }
@@ -245,8 +293,12 @@ fn kind(name: &str) -> Json {
 }
 
 fn aborted(signal: &Signal) -> Json {
-    let cause = signal.cause().and_then(|cause| serde_json::to_string(cause).ok());
-    let cause = cause.and_then(|text| Json::normalise(&text).ok()).unwrap_or_else(|| kind("user"));
+    let cause = signal
+        .cause()
+        .and_then(|cause| serde_json::to_string(cause).ok());
+    let cause = cause
+        .and_then(|text| Json::normalise(&text).ok())
+        .unwrap_or_else(|| kind("user"));
     Json::object(|reason| {
         reason.str("kind", "aborted").json("reason", &cause);
     })
@@ -254,7 +306,9 @@ fn aborted(signal: &Signal) -> Json {
 
 fn failed(failure: &LlmFailure) -> Json {
     Json::object(|reason| {
-        reason.str("kind", "error").json("error", &failure.to_json());
+        reason
+            .str("kind", "error")
+            .json("error", &failure.to_json());
     })
 }
 

@@ -203,7 +203,7 @@ async fn a_body_beyond_its_cap_is_cut_off() {
 async fn a_broken_connection_is_transport_and_a_clean_end_is_not() {
     let client = Client::new();
     for end in [End::Reset, End::Cut] {
-        let mock = Mock::start(vec![Answer::new(200, "abc").ending(end)]);
+        let mock = Mock::start(vec![Answer::new(200, "abc").then(Step::Gate).ending(end)]);
         let mut response = client
             .send(get(mock.base_url()), &named(&mock))
             .await
@@ -213,6 +213,7 @@ async fn a_broken_connection_is_transport_and_a_clean_end_is_not() {
             Some(&b"abc"[..]),
             "{end:?}"
         );
+        mock.open_gate();
         assert_eq!(
             response.body.next().await.unwrap_err().code(),
             "TRANSPORT",
@@ -275,7 +276,7 @@ async fn a_policy_with_a_time_limit_holds_it_for_the_head_and_for_the_body() {
         "TIMEOUT"
     );
     let policy = Policy {
-        timeout: Some(Duration::from_millis(300)),
+        timeout: Some(Duration::from_millis(1500)),
         ..named(&mock)
     };
     let mut response = client.send(get(mock.base_url()), &policy).await.unwrap();

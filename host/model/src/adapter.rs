@@ -1,5 +1,7 @@
 //! What an adapter is to the host: `wit/plugin.wit`, interface `llm-adapter`.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use dsh_plugin::CallContext;
 use dsh_plugin::api::{Action, CallConfig, EndCause, GenerateRequest, JsonText, Prepared};
@@ -28,6 +30,25 @@ pub trait Adapter: Send + Sync {
         ctx: &CallContext,
         request: GenerateRequest,
     ) -> Result<Box<dyn Attempt>, LlmFailure>;
+}
+
+#[async_trait]
+impl<A: Adapter + ?Sized> Adapter for Arc<A> {
+    fn list_routes(&self) -> Vec<JsonText> {
+        (**self).list_routes()
+    }
+
+    async fn prepare(&self, ctx: &CallContext, config: CallConfig) -> Result<Prepared, LlmFailure> {
+        (**self).prepare(ctx, config).await
+    }
+
+    async fn open(
+        &self,
+        ctx: &CallContext,
+        request: GenerateRequest,
+    ) -> Result<Box<dyn Attempt>, LlmFailure> {
+        (**self).open(ctx, request).await
+    }
 }
 
 /// One provider attempt. After an error only `close` is called.

@@ -237,7 +237,9 @@ impl LlmStream {
                     return self.redacted(chunk);
                 }
             }
-            (Some(EndCause::Aborted), Some(FinishReason::Aborted(_))) => {
+            (Some(EndCause::Aborted), Some(FinishReason::Aborted(_)))
+                if code == Some(code::ABORTED) =>
+            {
                 return self.redacted(chunk);
             }
             (Some(EndCause::Aborted), _) => {}

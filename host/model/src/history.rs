@@ -61,7 +61,7 @@ fn blocks(a: &mut ArrayWriter<'_>, content: Value<'_>) {
                 for (key, value) in block.entries() {
                     if key.is("content") && value.is_array() {
                         o.array("content", |a| {
-                            value.items().for_each(|inner| leaf(a, inner))
+                            value.items().for_each(|inner| leaf(a, inner));
                         });
                     } else {
                         o.value(&key.decode(), value);

@@ -87,9 +87,10 @@ impl Models {
     /// [`ModelError::InvalidAdapter`], [`ModelError::DuplicateAdapter`].
     pub fn register(
         &self,
-        adapter: Arc<dyn Adapter>,
+        adapter: impl Adapter + 'static,
         grants: &[RouteGrant],
     ) -> Result<(), ModelError> {
+        let adapter: Arc<dyn Adapter> = Arc::new(adapter);
         let mut new: Vec<Arc<Entry>> = Vec::new();
         for text in adapter.list_routes() {
             let route = Route::parse(&text)?;

@@ -170,10 +170,9 @@ impl RetryPolicy {
             retryable_codes,
             ..
         } = self
+            && (retry > *max_retries || !retryable_codes.contains(&failure.code))
         {
-            if retry > *max_retries || !retryable_codes.contains(&failure.code) {
-                return None;
-            }
+            return None;
         }
         let backoff = self.backoff();
         match failure.provider_retry_after_ms {

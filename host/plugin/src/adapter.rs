@@ -119,7 +119,8 @@ impl Adapter {
                 .await;
             (live, done.map(Ok))
         };
-        Ok(self.warm.call(Some(attempt.generation), how, body).await?.1)
+        self.warm.call(Some(attempt.generation), how, body).await?;
+        Ok(())
     }
 
     /// Bytes as they arrived; returns the stream chunks that they complete.

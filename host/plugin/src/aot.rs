@@ -12,7 +12,7 @@ use std::hash::{Hash, Hasher};
 
 const MAGIC: &[u8; 8] = b"dsh-aot1";
 const HEX: usize = 64;
-const HEAD: usize = 160;
+pub(crate) const HEAD: usize = 160;
 
 /// Names the engine's version, configuration and CPU features: machine code of
 /// one engine runs on another with the same fingerprint.

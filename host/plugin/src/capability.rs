@@ -103,7 +103,7 @@ pub(crate) struct Missing {
 
 impl State {
     /// Traps unless the phase has come as far as the interface needs.
-    fn from_phase(&self, needed: Phase, interface: &'static str) -> wasmtime::Result<()> {
+    fn require(&self, needed: Phase, interface: &'static str) -> wasmtime::Result<()> {
         if self.phase >= needed {
             return Ok(());
         }

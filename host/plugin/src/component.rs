@@ -133,7 +133,7 @@ fn sections(wasm: &[u8]) -> Result<Description, Error> {
                 unchecked_range: range,
                 ..
             } => {
-                step += usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
+                step = step.saturating_add(range.end - range.start);
             }
             Payload::ComponentImportSection(reader) => {
                 for import in reader {

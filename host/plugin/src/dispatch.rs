@@ -51,11 +51,10 @@ impl Dispatch {
                 .await;
             (live, done.map(Ok))
         };
-        Ok(self
-            .warm
+        self.warm
             .call(None, call("dispatch.notify", ctx), body)
-            .await?
-            .1)
+            .await?;
+        Ok(())
     }
 
     /// Asks for a decision.

@@ -187,6 +187,11 @@ impl Engine {
         })
     }
 
+    #[cfg(test)]
+    pub(crate) fn inner(&self) -> &Arc<Inner> {
+        &self.inner
+    }
+
     /// Why nothing is cached, where a cache was asked for: a line for people.
     #[must_use]
     pub fn cache_problem(&self) -> Option<&str> {

@@ -157,7 +157,7 @@ impl Grants {
         }
         match name {
             "clock" | "random" | "session" | "spill" | "prompt.complete" => {
-                plain(name, parameters)?
+                plain(name, parameters)?;
             }
             "workspace" => self.workspace_write = workspace(parameters)?,
             "process" => self.programs = process(parameters)?,

@@ -2,6 +2,10 @@ use serde_json::json;
 
 use super::*;
 
+#[allow(
+    clippy::needless_pass_by_value,
+    reason = "reads better where it is called"
+)]
 fn parse(value: Value) -> Grants {
     Grants::parse(&value).unwrap_or_else(|error| panic!("{value}: {error}"))
 }

@@ -250,20 +250,31 @@ impl Linked {
         function: &'static str,
     ) -> Result<Live<G>, CallError> {
         let mut store = self.store(ctx, phase, &meter);
-        let made = self.pre.instantiate_async(&mut store).await;
-        let guest = match made {
-            Ok(instance) => G::load(&self.exports, &mut store, &instance),
-            Err(error) => Some(Err(error)),
+        let instance = match self.pre.instantiate_async(&mut store).await {
+            Ok(instance) => instance,
+            Err(error) => return Err(self.ended(store.data(), function, &error)),
         };
-        match guest {
+        let row = || self.row.id.clone();
+        match G::load(&self.exports, &mut store, &instance) {
             Some(Ok(guest)) => Ok(Live {
                 store,
                 guest,
                 meter,
             }),
-            Some(Err(error)) => Err(self.ended(store.data(), function, &error)),
+            Some(Err(error)) => {
+                let reason = format!(
+                    "its {} does not fit the contract: {}",
+                    G::INTERFACE,
+                    error.root_cause()
+                );
+                Err(CallError::Trap {
+                    row: row(),
+                    function,
+                    reason,
+                })
+            }
             None => Err(CallError::NotExported {
-                row: self.row.id.clone(),
+                row: row(),
                 interface: G::INTERFACE,
             }),
         }
@@ -321,7 +332,9 @@ impl Linked {
                 limit: limits.output,
             };
         }
-        if state.usage.refused {
+        // One that cannot start without it, or a guest's allocator giving up.
+        let trap = error.downcast_ref::<Trap>();
+        if state.usage.refused && matches!(trap, None | Some(Trap::UnreachableCodeReached)) {
             return CallError::Memory {
                 row,
                 function,
@@ -331,7 +344,7 @@ impl Linked {
         // With the component's own backtrace: for who works on it.
         state.log(Level::Error, &format!("crashed in {function}: {error:?}"));
         let said = state.lines.last_error();
-        let reason = match error.downcast_ref::<Trap>() {
+        let reason = match trap {
             Some(Trap::UnreachableCodeReached) => {
                 said.map_or_else(|| "it panicked".to_owned(), str::to_owned)
             }
@@ -354,6 +367,7 @@ impl<G> Live<G> {
         let state = self.store.data_mut();
         state.ctx = ctx;
         state.phase = phase;
+        state.usage.refused = false;
         self
     }
 }

@@ -22,6 +22,8 @@
 //! - [`api`]: all that crosses, as plain Rust. No WIT or wasmtime type is public.
 
 pub mod api;
+#[doc(hidden)]
+pub mod floor;
 pub mod manifest;
 pub mod port;
 

@@ -169,3 +169,7 @@ impl<T> Drop for Attached<T> {
         self.0.abort();
     }
 }
+
+#[cfg(test)]
+#[path = "run_tests.rs"]
+mod tests;

@@ -15,7 +15,11 @@ pub(crate) type MakeSpill<'a> = &'a dyn Fn() -> io::Result<(File, PathBuf)>;
 
 enum Spill {
     NotNeeded,
-    Open { file: File, path: PathBuf, written: usize },
+    Open {
+        file: File,
+        path: PathBuf,
+        written: usize,
+    },
     Failed,
 }
 
@@ -30,7 +34,13 @@ pub(crate) struct Capture<'a> {
 
 impl<'a> Capture<'a> {
     pub(crate) fn new(max: u32, make: MakeSpill<'a>) -> Self {
-        Capture { max: (max as usize).min(MAX_KEPT), kept: Vec::new(), total: 0, spill: Spill::NotNeeded, make }
+        Capture {
+            max: (max as usize).min(MAX_KEPT),
+            kept: Vec::new(),
+            total: 0,
+            spill: Spill::NotNeeded,
+            make,
+        }
     }
 
     pub(crate) fn push(&mut self, bytes: &[u8]) {
@@ -38,7 +48,11 @@ impl<'a> Capture<'a> {
         if matches!(self.spill, Spill::NotNeeded) && self.total > self.max as u64 {
             // Until now everything was kept.
             self.spill = match (self.make)() {
-                Ok((file, path)) => Spill::Open { file, path, written: 0 },
+                Ok((file, path)) => Spill::Open {
+                    file,
+                    path,
+                    written: 0,
+                },
                 Err(_) => Spill::Failed,
             };
             let kept = std::mem::take(&mut self.kept);
@@ -67,7 +81,11 @@ impl<'a> Capture<'a> {
     pub(crate) fn finish(mut self) -> (Vec<u8>, Option<PathBuf>) {
         if self.total > self.max as u64 {
             let cut = self.kept.len().saturating_sub(self.max);
-            let broken = self.kept[cut..].iter().take(3).take_while(|byte| **byte & 0xc0 == 0x80).count();
+            let broken = self.kept[cut..]
+                .iter()
+                .take(3)
+                .take_while(|byte| **byte & 0xc0 == 0x80)
+                .count();
             self.kept.drain(..cut + broken);
         }
         match self.spill {

@@ -15,7 +15,11 @@ pub(crate) fn environment<'a>(
 ) -> Environment {
     let kept = inherited.iter().filter(|(name, _)| !is_scrubbed(name));
     let mut environment: Environment = kept.cloned().collect();
-    environment.extend(given.into_iter().map(|(name, value)| (name.into(), value.into())));
+    environment.extend(
+        given
+            .into_iter()
+            .map(|(name, value)| (name.into(), value.into())),
+    );
     environment
 }
 
@@ -47,9 +51,17 @@ mod tests {
         let given = [("PAGER", "cat"), ("DSH_HOME", "/h"), ("GIVEN_TOKEN", "t")]
             .map(|(name, value)| (name.to_owned(), value.to_owned()));
         let made = environment(&inherited, &given);
-        let seen: Vec<_> = made.iter().map(|(name, value)| (name.to_str().unwrap(), value.to_str().unwrap())).collect();
-        let expected =
-            [("ADSH_X", "kept"), ("DSH_HOME", "/h"), ("GIVEN_TOKEN", "t"), ("PAGER", "cat"), ("PATH", "/bin")];
+        let seen: Vec<_> = made
+            .iter()
+            .map(|(name, value)| (name.to_str().unwrap(), value.to_str().unwrap()))
+            .collect();
+        let expected = [
+            ("ADSH_X", "kept"),
+            ("DSH_HOME", "/h"),
+            ("GIVEN_TOKEN", "t"),
+            ("PAGER", "cat"),
+            ("PATH", "/bin"),
+        ];
         assert_eq!(seen, expected);
     }
 }

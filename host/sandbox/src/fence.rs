@@ -34,13 +34,15 @@ pub enum Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Refusal::ReadOnly => "write denied: the sandbox mode is read-only",
-            Refusal::Outside => "write denied: outside the workspace and the temporary directories",
-            Refusal::Home => "write denied: it would change dsh's own directory",
-            Refusal::Root => "write denied: it is the workspace's own directory",
-            Refusal::Secret => "read denied: it holds credentials, keys or locks of dsh",
+            Refusal::ReadOnly => "write denied under read-only mode",
+            Refusal::Outside => {
+                "write denied under workspace-write mode: outside the workspace and the temporary directories"
+            }
+            Refusal::Home => "write denied under every mode: it would change dsh's own directory",
+            Refusal::Root => "change denied under every mode: it is, or holds, the workspace's own directory",
+            Refusal::Secret => "read denied under every mode: it holds credentials, keys or locks of dsh",
             Refusal::ProcessState => {
-                "read denied: it shows a process's memory, environment or open files"
+                "read denied under every mode: it shows a process's memory, environment or open files"
             }
         })
     }
@@ -135,7 +137,7 @@ pub fn is_secret(inside: &Path) -> bool {
         || first == b"cache"
         || inside.file_name().is_some_and(|name| {
             let name = name.as_bytes();
-            name.ends_with(b".lock") || name.ends_with(b".key")
+            name == b"lock" || name.ends_with(b".lock") || name.ends_with(b".key")
         })
 }
 

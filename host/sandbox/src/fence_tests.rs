@@ -108,6 +108,8 @@ fn only_secrets_of_home_and_process_state_are_not_read() {
         ("/home/u/.dsh", Ok(())),
         ("/home/u/.dsh/settings.yaml", Ok(())),
         ("/home/u/.dsh/sessions/--w--/s/session.jsonl.zstd", Ok(())),
+        ("/home/u/.dsh/sessions/--w--/s/lock", Err(Refusal::Secret)),
+        ("/home/u/.dsh/skills/locksmith.md", Ok(())),
         ("/home/u/.dsh/skills/cache/a.md", Ok(())),
         ("/home/u/work/.env", Ok(())),
         ("/home/u/work/Cargo.lock", Ok(())),

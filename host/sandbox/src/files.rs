@@ -12,8 +12,8 @@ use crate::error::Error;
 use crate::fence::Fence;
 use crate::mode::Mode;
 use crate::observe::WritePolicy;
-use dsh_plugin::port::{DirEntry, FileKind, Metadata, Slice};
 use crate::resolve::{absolute, pin};
+use dsh_plugin::port::{DirEntry, FileKind, Metadata, Slice};
 
 /// Bytes of one slice, however many were asked for.
 const MAX_SLICE: usize = 16 << 20;
@@ -38,22 +38,29 @@ impl Files {
     }
 
     pub(crate) fn read(&self, path: &str, offset: u64, limit: u32) -> Result<Slice, Error> {
-        let (path, slice) = match self.slice_of(path, offset, limit) {
-            Ok(read) => read,
+        let asked = self.absolute(path)?;
+        match self.slice(&asked, offset, limit) {
+            Ok((path, slice)) => {
+                self.policy.observed(&path, Some(&slice.metadata.version));
+                Ok(slice)
+            }
             Err(error) => {
                 if matches!(error, Error::NotFound(_)) {
-                    self.observe_absence(&self.absolute(path)?);
+                    self.observe_absence(&asked);
                 }
-                return Err(error);
+                Err(error)
             }
-        };
-        self.policy.observed(&path, Some(&slice.metadata.version));
-        Ok(slice)
+        }
     }
 
-    /// A piece of a file, and the file's canonical path.
-    pub(crate) fn slice_of(&self, path: &str, offset: u64, limit: u32) -> Result<(PathBuf, Slice), Error> {
-        let pinned = pin(&self.fence, &self.absolute(path)?)?;
+    /// Reads without anybody's having read it; with the file's canonical path.
+    pub(crate) fn slice(
+        &self,
+        asked: &Path,
+        offset: u64,
+        limit: u32,
+    ) -> Result<(PathBuf, Slice), Error> {
+        let pinned = pin(&self.fence, asked)?;
         if pinned.file_type() != FileType::RegularFile {
             return Err(Error::NotRegularFile(pinned.path));
         }
@@ -61,9 +68,15 @@ impl Files {
         // From before the bytes: a change while they are read makes the version
         // stale rather than the content wrong.
         let stat = rustix::fs::fstat(&file).map_err(|errno| Error::io(&pinned.path, errno))?;
-        let metadata = metadata(&stat);
-        let content = slice(&file, offset, limit as usize).map_err(|error| Error::io(&pinned.path, error))?;
-        Ok((pinned.path, Slice { content, metadata }))
+        let content =
+            slice(&file, offset, limit as usize).map_err(|error| Error::io(&pinned.path, error))?;
+        Ok((
+            pinned.path,
+            Slice {
+                content,
+                metadata: metadata(&stat),
+            },
+        ))
     }
 
     fn observe_absence(&self, path: &Path) {
@@ -82,7 +95,10 @@ impl Files {
         for entry in std::fs::read_dir(pinned.alias()).map_err(failed)? {
             if entries.len() == MAX_ENTRIES {
                 let what = format!("a directory of more than {MAX_ENTRIES} entries");
-                return Err(Error::TooLarge { path: pinned.path, what });
+                return Err(Error::TooLarge {
+                    path: pinned.path,
+                    what,
+                });
             }
             let entry = entry.map_err(failed)?;
             let kind = entry.file_type().map_err(failed)?;
@@ -95,7 +111,10 @@ impl Files {
             } else {
                 FileKind::Other
             };
-            entries.push(DirEntry { name: entry.file_name().to_string_lossy().into_owned(), kind });
+            entries.push(DirEntry {
+                name: entry.file_name().to_string_lossy().into_owned(),
+                kind,
+            });
         }
         entries.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         Ok(entries)
@@ -108,7 +127,9 @@ fn slice(file: &File, offset: u64, limit: usize) -> std::io::Result<Vec<u8>> {
     let mut chunk = vec![0; limit.min(64 << 10)];
     while content.len() < limit {
         let want = chunk.len().min(limit - content.len());
-        let Some(at) = offset.checked_add(content.len() as u64) else { break };
+        let Some(at) = offset.checked_add(content.len() as u64) else {
+            break;
+        };
         match file.read_at(&mut chunk[..want], at) {
             Ok(0) => break,
             Ok(got) => content.extend_from_slice(&chunk[..got]),
@@ -128,7 +149,11 @@ pub(crate) fn metadata(stat: &Stat) -> Metadata {
         FileType::Symlink => FileKind::Symlink,
         _ => FileKind::Other,
     };
-    Metadata { kind, size: u64::try_from(stat.st_size).unwrap_or(0), version: version(stat) }
+    Metadata {
+        kind,
+        size: u64::try_from(stat.st_size).unwrap_or(0),
+        version: version(stat),
+    }
 }
 
 /// Device, inode, size and time of the last change of content. Not the time of

@@ -35,9 +35,21 @@ impl World {
             std::fs::write(base.join(file), content).unwrap();
         }
         // The fence would be wide open below a real temporary directory.
-        let fence = Fence { root: base.join("work"), home: base.join("home"), temps: vec![base.join("temp")] };
-        let files = Files { fence, mode: Arc::new(move || mode), policy };
-        World { _temp: temp, base, files }
+        let fence = Fence {
+            root: base.join("work"),
+            home: base.join("home"),
+            temps: vec![base.join("temp")],
+        };
+        let files = Files {
+            fence,
+            mode: Arc::new(move || mode),
+            policy,
+        };
+        World {
+            _temp: temp,
+            base,
+            files,
+        }
     }
 
     pub(crate) fn path(&self, path: &str) -> String {
@@ -57,12 +69,31 @@ fn code<T: std::fmt::Debug>(result: Result<T, Error>) -> &'static str {
 fn a_slice_comes_with_the_version_of_its_file() {
     let world = World::new(Mode::ReadOnly);
     let all = world.files.read("a.txt", 0, 1000).unwrap();
-    assert_eq!((all.content.as_slice(), all.metadata.size), (b"alpha\nbeta\n".as_slice(), 11));
-    assert_eq!(all.metadata, world.files.stat(&world.path("work/a.txt")).unwrap());
-    assert_eq!(world.files.read("./x/../a.txt", 0, 9).unwrap_err().code(), "FS_NOT_FOUND");
-    assert_eq!(world.files.read("../work/a.txt", 6, 4).unwrap().content, b"beta");
+    assert_eq!(
+        (all.content.as_slice(), all.metadata.size),
+        (b"alpha\nbeta\n".as_slice(), 11)
+    );
+    assert_eq!(
+        all.metadata,
+        world.files.stat(&world.path("work/a.txt")).unwrap()
+    );
+    assert_eq!(
+        world.files.read("./x/../a.txt", 0, 9).unwrap_err().code(),
+        "FS_NOT_FOUND"
+    );
+    assert_eq!(
+        world.files.read("../work/a.txt", 6, 4).unwrap().content,
+        b"beta"
+    );
     assert_eq!(world.files.read("a.txt", 11, 4).unwrap().content, b"");
-    assert_eq!(world.files.read("a.txt", u64::MAX, u32::MAX).unwrap().content, b"");
+    assert_eq!(
+        world
+            .files
+            .read("a.txt", u64::MAX, u32::MAX)
+            .unwrap()
+            .content,
+        b""
+    );
 }
 
 #[test]
@@ -70,7 +101,11 @@ fn the_version_changes_with_the_content_and_not_with_the_mode() {
     use std::os::unix::fs::PermissionsExt;
     let world = World::new(Mode::ReadOnly);
     let before = world.files.stat("a.txt").unwrap().version;
-    std::fs::set_permissions(world.path("work/a.txt"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    std::fs::set_permissions(
+        world.path("work/a.txt"),
+        std::fs::Permissions::from_mode(0o755),
+    )
+    .unwrap();
     assert_eq!(world.files.stat("a.txt").unwrap().version, before);
     std::fs::write(world.path("work/a.txt"), "alpha\nbeta\nmore").unwrap();
     assert_ne!(world.files.stat("a.txt").unwrap().version, before);
@@ -80,8 +115,20 @@ fn the_version_changes_with_the_content_and_not_with_the_mode() {
 fn reads_are_free_but_secrets_are_reached_by_no_way() {
     let world = World::new(Mode::DangerFullAccess);
     let root = &world.files.fence.root;
-    assert_eq!(world.files.read(&world.path("out/secret"), 0, 99).unwrap().content, b"outside");
-    assert!(world.files.read(&world.path("home/settings.yaml"), 0, 99).is_ok());
+    assert_eq!(
+        world
+            .files
+            .read(&world.path("out/secret"), 0, 99)
+            .unwrap()
+            .content,
+        b"outside"
+    );
+    assert!(
+        world
+            .files
+            .read(&world.path("home/settings.yaml"), 0, 99)
+            .is_ok()
+    );
 
     symlink(world.base.join("home/.credentials.yaml"), root.join("link")).unwrap();
     symlink(world.base.join("home"), root.join("dir")).unwrap();
@@ -101,7 +148,11 @@ fn reads_are_free_but_secrets_are_reached_by_no_way() {
         format!("/proc/{}/environ", std::process::id()),
         "/proc/thread-self/maps".to_owned(),
     ] {
-        assert_eq!(code(world.files.read(&path, 0, 99)), "FS_SANDBOX_DENIED", "{path}");
+        assert_eq!(
+            code(world.files.read(&path, 0, 99)),
+            "FS_SANDBOX_DENIED",
+            "{path}"
+        );
         assert_eq!(code(world.files.stat(&path)), "FS_SANDBOX_DENIED", "{path}");
     }
     std::fs::hard_link(world.base.join("out/secret"), root.join("twice")).unwrap();
@@ -124,9 +175,18 @@ fn an_open_descriptor_of_ours_is_not_a_way_in() {
 fn what_is_no_regular_file_is_neither_read_nor_waited_for() {
     let world = World::new(Mode::ReadOnly);
     let fifo = world.base.join("work/fifo");
-    rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::from_raw_mode(0o600)).unwrap();
+    rustix::fs::mkfifoat(
+        rustix::fs::CWD,
+        &fifo,
+        rustix::fs::Mode::from_raw_mode(0o600),
+    )
+    .unwrap();
     for path in ["fifo", ".", "/dev/null", "/dev/zero", "/"] {
-        assert_eq!(code(world.files.read(path, 0, 99)), "FS_NOT_REGULAR_FILE", "{path}");
+        assert_eq!(
+            code(world.files.read(path, 0, 99)),
+            "FS_NOT_REGULAR_FILE",
+            "{path}"
+        );
     }
     for (path, expected) in [
         ("a.txt/", "FS_NOT_DIRECTORY"),
@@ -148,20 +208,39 @@ fn a_directory_is_listed_in_order_with_the_kind_of_each_entry() {
     std::fs::create_dir(world.base.join("work/sub")).unwrap();
     symlink("a.txt", world.base.join("work/link")).unwrap();
     let entries = world.files.list_dir(".").unwrap();
-    let seen: Vec<_> = entries.iter().map(|entry| (entry.name.as_str(), entry.kind)).collect();
-    let expected = [("a.txt", FileKind::File), ("link", FileKind::Symlink), ("sub", FileKind::Directory)];
+    let seen: Vec<_> = entries
+        .iter()
+        .map(|entry| (entry.name.as_str(), entry.kind))
+        .collect();
+    let expected = [
+        ("a.txt", FileKind::File),
+        ("link", FileKind::Symlink),
+        ("sub", FileKind::Directory),
+    ];
     assert_eq!(seen, expected);
     assert_eq!(code(world.files.list_dir("a.txt")), "FS_NOT_DIRECTORY");
-    assert_eq!(code(world.files.list_dir(&world.path("home/cache"))), "FS_SANDBOX_DENIED");
+    assert_eq!(
+        code(world.files.list_dir(&world.path("home/cache"))),
+        "FS_SANDBOX_DENIED"
+    );
 }
 
 #[test]
 fn a_refusal_names_the_place_that_was_really_reached() {
     let world = World::new(Mode::ReadOnly);
-    symlink(world.base.join("home/.env"), world.base.join("work/innocent")).unwrap();
+    symlink(
+        world.base.join("home/.env"),
+        world.base.join("work/innocent"),
+    )
+    .unwrap();
     let error = world.files.read("innocent", 0, 9).unwrap_err();
-    let Error::Denied { path, reason } = error else { panic!("{error}") };
-    assert_eq!((path, reason), (world.base.join("home/.env"), Refusal::Secret));
+    let Error::Denied { path, reason } = error else {
+        panic!("{error}")
+    };
+    assert_eq!(
+        (path, reason),
+        (world.base.join("home/.env"), Refusal::Secret)
+    );
 }
 
 /// Notes what it is told.
@@ -170,7 +249,10 @@ struct Notes(Mutex<Vec<(PathBuf, bool)>>);
 
 impl WritePolicy for Notes {
     fn observed(&self, path: &Path, version: Option<&str>) {
-        self.0.lock().unwrap().push((path.to_path_buf(), version.is_some()));
+        self.0
+            .lock()
+            .unwrap()
+            .push((path.to_path_buf(), version.is_some()));
     }
 
     fn overwrite(&self, _: &Path) -> Expect {
@@ -189,7 +271,10 @@ fn every_read_and_change_is_observed_by_canonical_path() {
     symlink("a.txt", world.base.join("work/link")).unwrap();
     world.files.read("link", 0, 1).unwrap();
     world.files.read("new", 0, 1).unwrap_err();
-    world.files.write("new", b"x", &dsh_plugin::port::Guard::Overwrite).unwrap();
+    world
+        .files
+        .write("new", b"x", &dsh_plugin::port::Guard::Overwrite)
+        .unwrap();
     world.files.rename("new", "newer").unwrap();
     world.files.remove("newer").unwrap();
     let work = |name: &str| world.base.join("work").join(name);

@@ -13,8 +13,8 @@ use ignore::{WalkBuilder, WalkState};
 
 use crate::error::Error;
 use crate::files::Files;
-use dsh_plugin::port::Paths;
 use crate::search::{Bounds, Cancel, Start, Watch, admits, threads};
+use dsh_plugin::port::Paths;
 
 impl Files {
     pub(crate) fn glob(
@@ -38,11 +38,14 @@ impl Files {
                     return WalkState::Quit;
                 }
                 // Directories that cannot be read are left out, as the program does.
-                let Ok(entry) = entry else { return WalkState::Continue };
+                let Ok(entry) = entry else {
+                    return WalkState::Continue;
+                };
                 if entry.depth() > 0 && !admits(self, entry.path()) {
                     return WalkState::Skip;
                 }
-                if entry.file_type().is_some_and(|kind| kind.is_file()) && globs.admit(entry.path()) {
+                if entry.file_type().is_some_and(|kind| kind.is_file()) && globs.admit(entry.path())
+                {
                     let changed = entry.metadata().ok().and_then(|meta| meta.modified().ok());
                     watch.charge(entry.path().as_os_str().len() + 1);
                     let found = &mut found.lock().unwrap_or_else(PoisonError::into_inner);
@@ -56,7 +59,11 @@ impl Files {
         let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
         found.sort_unstable();
         let total = u32::try_from(found.len()).unwrap_or(u32::MAX);
-        let paths = found.iter().take(limit as usize).map(|(_, path)| start.show(path)).collect();
+        let paths = found
+            .iter()
+            .take(limit as usize)
+            .map(|(_, path)| start.show(path))
+            .collect();
         Ok(Paths { paths, total })
     }
 }
@@ -79,17 +86,26 @@ impl Globs {
             // Models like to write absolute patterns; a leading slash means the
             // search's start otherwise.
             let prefix = format!("{}/", dir.display());
-            let local = pattern.strip_prefix(&prefix).map_or_else(|| pattern.to_owned(), |rest| format!("/{rest}"));
+            let local = pattern
+                .strip_prefix(&prefix)
+                .map_or_else(|| pattern.to_owned(), |rest| format!("/{rest}"));
             let mut builder = OverrideBuilder::new(dir);
             builder.add(&local).map_err(invalid)?;
             seen.push(builder.build().map_err(invalid)?);
         }
-        Ok(Globs { seen, negative: pattern.starts_with('!') })
+        Ok(Globs {
+            seen,
+            negative: pattern.starts_with('!'),
+        })
     }
 
     fn admit(&self, path: &std::path::Path) -> bool {
         let admits = |globs: &Override| !globs.matched(path, false).is_ignore();
-        if self.negative { self.seen.iter().all(admits) } else { self.seen.iter().any(admits) }
+        if self.negative {
+            self.seen.iter().all(admits)
+        } else {
+            self.seen.iter().any(admits)
+        }
     }
 }
 

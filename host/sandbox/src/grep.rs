@@ -18,9 +18,9 @@ use rustix::fs::{FileType, Mode, OFlags};
 
 use crate::error::Error;
 use crate::files::Files;
-use dsh_plugin::port::{Found, Matches};
 use crate::resolve::linked_secrets;
 use crate::search::{Bounds, Cancel, Start, Watch, Watched, admits, threads};
+use dsh_plugin::port::{Found, Matches};
 
 /// Bytes of a line that is shown.
 const MAX_LINE: usize = 2000;
@@ -45,7 +45,9 @@ impl Files {
         let matcher = matcher(pattern)?;
         let start = Start::new(self, path)?;
         let mut walk = WalkBuilder::new(&start.at);
-        walk.threads(threads()).current_dir(&self.fence.root).add_custom_ignore_filename(".rgignore");
+        walk.threads(threads())
+            .current_dir(&self.fence.root)
+            .add_custom_ignore_filename(".rgignore");
         if let Some(files) = files {
             let invalid = |error: ignore::Error| Error::InvalidPattern {
                 pattern: files.to_owned(),
@@ -66,21 +68,32 @@ impl Files {
                 if watch.check().is_err() {
                     return WalkState::Quit;
                 }
-                let Ok(entry) = entry else { return WalkState::Continue };
+                let Ok(entry) = entry else {
+                    return WalkState::Continue;
+                };
                 if entry.depth() > 0 && !admits(self, entry.path()) {
                     return WalkState::Skip;
                 }
-                let Some(file) = open(entry.path(), secrets) else { return WalkState::Continue };
+                let Some(file) = open(entry.path(), secrets) else {
+                    return WalkState::Continue;
+                };
                 searcher.set_binary_detection(match entry.depth() {
                     0 => BinaryDetection::convert(0),
                     _ => BinaryDetection::quit(0),
                 });
-                let mut lines = Lines { path: entry.path(), watch, lines: Vec::new() };
+                let mut lines = Lines {
+                    path: entry.path(),
+                    watch,
+                    lines: Vec::new(),
+                };
                 // A file that fails half way keeps what was found in it.
                 let _ = searcher.search_reader(matcher, Watched(file, watch), &mut lines);
                 let lines = lines.lines;
                 if !lines.is_empty() {
-                    found.lock().unwrap_or_else(PoisonError::into_inner).push((entry.into_path(), lines));
+                    found
+                        .lock()
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .push((entry.into_path(), lines));
                 }
                 WalkState::Continue
             })
@@ -94,11 +107,18 @@ impl Files {
             .into_iter()
             .flat_map(|(path, lines)| {
                 let path = start.show(&path);
-                lines.into_iter().map(move |line| Found { path: path.clone(), line: line.number, text: line.text })
+                lines.into_iter().map(move |line| Found {
+                    path: path.clone(),
+                    line: line.number,
+                    text: line.text,
+                })
             })
             .take(limit as usize)
             .collect();
-        Ok(Matches { matches, total: u32::try_from(total).unwrap_or(u32::MAX) })
+        Ok(Matches {
+            matches,
+            total: u32::try_from(total).unwrap_or(u32::MAX),
+        })
     }
 }
 
@@ -108,7 +128,10 @@ fn matcher(pattern: &str) -> Result<RegexMatcher, Error> {
         .line_terminator(Some(b'\n'))
         .ban_byte(Some(0))
         .build(pattern)
-        .map_err(|error| Error::InvalidPattern { pattern: pattern.to_owned(), reason: error.to_string() })
+        .map_err(|error| Error::InvalidPattern {
+            pattern: pattern.to_owned(),
+            reason: error.to_string(),
+        })
 }
 
 fn searcher() -> Searcher {
@@ -122,7 +145,8 @@ fn searcher() -> Searcher {
 /// Opens what the walk found if it still is a regular file and no secret's
 /// other name.
 fn open(path: &Path, secrets: &[(u64, u64)]) -> Option<File> {
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let flags =
+        OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     // A look first: opening a device can have an effect.
     let stat = rustix::fs::lstat(path).ok()?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
@@ -150,9 +174,16 @@ impl Sink for Lines<'_> {
 
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
         let bytes = found.bytes();
-        self.watch.charge(self.path.as_os_str().len() + bytes.len() + RECORD);
-        let number = found.line_number().and_then(|number| u32::try_from(number).ok()).unwrap_or(u32::MAX);
-        self.lines.push(Line { number, text: shown(bytes) });
+        self.watch
+            .charge(self.path.as_os_str().len() + bytes.len() + RECORD);
+        let number = found
+            .line_number()
+            .and_then(|number| u32::try_from(number).ok())
+            .unwrap_or(u32::MAX);
+        self.lines.push(Line {
+            number,
+            text: shown(bytes),
+        });
         Ok(self.watch.check().is_ok())
     }
 }
@@ -165,7 +196,10 @@ fn shown(line: &[u8]) -> String {
     let head = &line[..line.len().min(MAX_LINE + 4)];
     let mut text = String::from_utf8_lossy(head).into_owned();
     if text.len() > MAX_LINE {
-        let end = (0..=MAX_LINE).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+        let end = (0..=MAX_LINE)
+            .rev()
+            .find(|at| text.is_char_boundary(*at))
+            .unwrap_or(0);
         text.truncate(end);
     }
     text

@@ -23,12 +23,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, exit};
 
 use landlock::{
-    ABI, Access, AccessFs, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetStatus, Scope,
-    path_beneath_rules,
+    ABI, Access, AccessFs, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetCreatedAttr,
+    RulesetStatus, Scope, path_beneath_rules,
 };
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, getpid, getppid, pidfd_open, wait};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, getpid, getppid, pidfd_open, wait,
+};
 
 use crate::tree;
 
@@ -98,7 +100,14 @@ fn confine(mut args: impl Iterator<Item = OsString>) -> Result<Never, String> {
         match option.to_str() {
             Some("--probe") => {
                 let status = restrict(&[PathBuf::from("/")], &[], false)?;
-                println!("{}", if status == RulesetStatus::FullyEnforced { FULL } else { PARTIAL });
+                println!(
+                    "{}",
+                    if status == RulesetStatus::FullyEnforced {
+                        FULL
+                    } else {
+                        PARTIAL
+                    }
+                );
                 exit(0)
             }
             Some("--") => break,
@@ -118,7 +127,11 @@ fn cannot_run(program: &OsStr, error: &std::io::Error) -> String {
 }
 
 /// Confines this thread, and what it becomes.
-fn restrict(readable: &[PathBuf], writable: &[PathBuf], scoped: bool) -> Result<RulesetStatus, String> {
+fn restrict(
+    readable: &[PathBuf],
+    writable: &[PathBuf],
+    scoped: bool,
+) -> Result<RulesetStatus, String> {
     let failed = |error: landlock::RulesetError| format!("{NOT_CONFINED}: {error}");
     let mut rules = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
@@ -143,7 +156,10 @@ fn restrict(readable: &[PathBuf], writable: &[PathBuf], scoped: bool) -> Result<
 }
 
 fn supervise(mut args: impl Iterator<Item = OsString>) -> Result<Never, String> {
-    let parent = args.next().and_then(|pid| pid.to_str()?.parse().ok()).and_then(Pid::from_raw);
+    let parent = args
+        .next()
+        .and_then(|pid| pid.to_str()?.parse().ok())
+        .and_then(Pid::from_raw);
     let parent = parent.ok_or("supervise needs the parent's number")?;
     if args.next().as_deref() != Some(OsStr::new("--")) {
         return Err("supervise PID -- COMMAND".to_owned());
@@ -153,7 +169,8 @@ fn supervise(mut args: impl Iterator<Item = OsString>) -> Result<Never, String> 
     // Away from the terminal: neither its signals nor its input are the command's.
     let _ = rustix::process::setsid();
     let me = getpid();
-    rustix::process::set_child_subreaper(Some(me)).map_err(|errno| format!("cannot collect orphans: {errno}"))?;
+    rustix::process::set_child_subreaper(Some(me))
+        .map_err(|errno| format!("cannot collect orphans: {errno}"))?;
     // Held before it is looked at, so that it cannot become another process between.
     let watched = pidfd_open(parent, PidfdFlags::empty());
     if getppid() != Some(parent) {
@@ -205,7 +222,10 @@ fn end_as(status: Option<WaitStatus>) -> ! {
     let Some(status) = status else { exit(FAILED) };
     if let Some(number) = status.terminating_signal() {
         // The command's own dump, if any, is enough.
-        let none = rustix::process::Rlimit { current: Some(0), maximum: Some(0) };
+        let none = rustix::process::Rlimit {
+            current: Some(0),
+            maximum: Some(0),
+        };
         let _ = rustix::process::setrlimit(rustix::process::Resource::Core, none);
         if let Some(signal) = Signal::from_named_raw(number) {
             let _ = rustix::process::kill_process(getpid(), signal);

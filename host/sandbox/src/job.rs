@@ -83,7 +83,10 @@ enum Phase {
 /// Runs a job to its end. `control` is the end of a pipe.
 pub(crate) fn run(job: Job<'_>, control: &OwnedFd) -> Result<Ended, Error> {
     let mut child = spawn(&job)?;
-    let failed = |errno: Errno| Error::Start { program: job.argv[0].display().to_string(), reason: errno.to_string() };
+    let failed = |errno: Errno| Error::Start {
+        program: job.argv[0].display().to_string(),
+        reason: errno.to_string(),
+    };
     let pid = Pid::from_child(&child);
     let pidfd = match pidfd_open(pid, PidfdFlags::empty()) {
         Ok(pidfd) => pidfd,
@@ -104,18 +107,32 @@ pub(crate) fn run(job: Job<'_>, control: &OwnedFd) -> Result<Ended, Error> {
         deadline: job.timeout.map(|timeout| Instant::now() + timeout),
         told: HashSet::new(),
         sink: job.sink,
-        stdout: (child.stdout.take().map(OwnedFd::from), Capture::new(job.max_output, out)),
-        stderr: (child.stderr.take().map(OwnedFd::from), Capture::new(job.max_output, err)),
+        stdout: (
+            child.stdout.take().map(OwnedFd::from),
+            Capture::new(job.max_output, out),
+        ),
+        stderr: (
+            child.stderr.take().map(OwnedFd::from),
+            Capture::new(job.max_output, err),
+        ),
         stdin: Input::new(child.stdin.take(), job.stdin),
     };
-    let status = run.to_end(&mut child, control);
+    let status = run.follow(&mut child, control);
     Ok(run.ended(status))
 }
 
 fn spawn(job: &Job<'_>) -> Result<Child, Error> {
     let mut command = Command::new(&job.argv[0]);
-    command.args(&job.argv[1..]).env_clear().envs(job.env).current_dir(job.cwd);
-    command.stdin(if job.stdin.is_some() { Stdio::piped() } else { Stdio::null() });
+    command
+        .args(&job.argv[1..])
+        .env_clear()
+        .envs(job.env)
+        .current_dir(job.cwd);
+    command.stdin(if job.stdin.is_some() {
+        Stdio::piped()
+    } else {
+        Stdio::null()
+    });
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     if job.root == Root::Bwrap {
         // The supervisor leaves the terminal's group by itself.
@@ -139,7 +156,11 @@ impl Input {
         if let Some(pipe) = &pipe {
             let _ = rustix::fs::fcntl_setfl(pipe, OFlags::NONBLOCK);
         }
-        let mut input = Input { pipe, bytes: bytes.unwrap_or_default(), at: 0 };
+        let mut input = Input {
+            pipe,
+            bytes: bytes.unwrap_or_default(),
+            at: 0,
+        };
         input.write();
         input
     }
@@ -173,7 +194,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn to_end(&mut self, child: &mut Child, control: &OwnedFd) -> Option<ExitStatus> {
+    fn follow(&mut self, child: &mut Child, control: &OwnedFd) -> Option<ExitStatus> {
         let mut status = None;
         loop {
             let streams_open = self.stdout.0.is_some() || self.stderr.0.is_some();
@@ -193,7 +214,9 @@ impl Run<'_> {
             if ready.exited && status.is_none() {
                 status = child.wait().ok();
                 self.stdin.pipe = None;
-                self.phase = Phase::Draining { until: Instant::now() + DRAIN };
+                self.phase = Phase::Draining {
+                    until: Instant::now() + DRAIN,
+                };
             }
             if !self.advance(ready.abandoned) {
                 return status;
@@ -239,7 +262,9 @@ impl Run<'_> {
         };
         let left = until.map(|until| until.saturating_duration_since(Instant::now()));
         // Rounded up, so that a wait does not end just before its time.
-        let left = left.map(|left| left + Duration::from_millis(1)).and_then(|left| Timespec::try_from(left).ok());
+        let left = left
+            .map(|left| left + Duration::from_millis(1))
+            .and_then(|left| Timespec::try_from(left).ok());
         let mut ready = Ready::default();
         if poll(&mut fds, left.as_ref()).is_err() {
             return ready;
@@ -267,13 +292,17 @@ impl Run<'_> {
                 let late = self.deadline.is_some_and(|deadline| now >= deadline);
                 if late || abandoned {
                     self.timed_out = late;
-                    self.phase = Phase::Terminating { kill_at: now + GRACE };
+                    self.phase = Phase::Terminating {
+                        kill_at: now + GRACE,
+                    };
                     self.terminate();
                 }
             }
             Phase::Terminating { kill_at } if now < kill_at => self.terminate(),
             Phase::Terminating { .. } => {
-                self.phase = Phase::Killing { give_up_at: now + GIVE_UP };
+                self.phase = Phase::Killing {
+                    give_up_at: now + GIVE_UP,
+                };
                 self.kill();
             }
             Phase::Killing { give_up_at } if now < give_up_at => self.kill(),
@@ -313,7 +342,13 @@ impl Run<'_> {
             signal = signal.or(code.filter(|code| *code > 128).map(|code| code - 128));
             code = None;
         }
-        Ended { code, signal, timed_out: self.timed_out, stdout: self.stdout.1.finish(), stderr: self.stderr.1.finish() }
+        Ended {
+            code,
+            signal,
+            timed_out: self.timed_out,
+            stdout: self.stdout.1.finish(),
+            stderr: self.stderr.1.finish(),
+        }
     }
 }
 
@@ -327,7 +362,11 @@ struct Ready {
 }
 
 /// Takes what a stream has; the poll said that it does not wait.
-fn pump(stream: Stream, (fd, capture): &mut (Option<OwnedFd>, Capture<'_>), sink: Option<&dyn OutputSink>) {
+fn pump(
+    stream: Stream,
+    (fd, capture): &mut (Option<OwnedFd>, Capture<'_>),
+    sink: Option<&dyn OutputSink>,
+) {
     let Some(open) = fd else { return };
     let mut buffer = vec![0; 64 << 10];
     match rustix::io::read(&*open, &mut buffer) {

@@ -47,5 +47,6 @@ pub use helper::{HELPER_ARGUMENT, landlock_exec_main};
 pub use mode::{Mode, UnknownMode};
 pub use observe::{Expect, Observations, Unguarded, WritePolicy};
 pub use session::{
-    Enforcement, Escalation, OutputSink, RunnerKind, Sandbox, SandboxConfig, SessionConfig, SessionSandbox, Stream,
+    Enforcement, Escalation, OutputSink, RunnerKind, Sandbox, SandboxConfig, SessionConfig,
+    SessionSandbox, Stream,
 };

@@ -68,7 +68,10 @@ impl Place {
     /// The directory, with those that were missing made. No link is followed in
     /// what is made, so that nobody can slip one in.
     pub(crate) fn make_dir(&self) -> Result<OwnedFd, Error> {
-        let mut dir = self.dir.try_clone().map_err(|error| Error::io(&self.path, error))?;
+        let mut dir = self
+            .dir
+            .try_clone()
+            .map_err(|error| Error::io(&self.path, error))?;
         for name in &self.missing {
             match rustix::fs::mkdirat(&dir, name.as_os_str(), Mode::from_raw_mode(0o777)) {
                 Ok(()) | Err(Errno::EXIST) => {}
@@ -83,12 +86,20 @@ impl Place {
 
     /// The directory, if none is missing.
     pub(crate) fn dir(&self) -> Result<BorrowedFd<'_>, Error> {
-        if self.missing.is_empty() { Ok(self.dir.as_fd()) } else { Err(Error::NotFound(self.path.clone())) }
+        if self.missing.is_empty() {
+            Ok(self.dir.as_fd())
+        } else {
+            Err(Error::NotFound(self.path.clone()))
+        }
     }
 
     /// What is there now, not following a link.
     pub(crate) fn stat(&self, dir: BorrowedFd<'_>) -> Result<Option<Stat>, Error> {
-        match rustix::fs::statat(dir, self.name.as_os_str(), rustix::fs::AtFlags::SYMLINK_NOFOLLOW) {
+        match rustix::fs::statat(
+            dir,
+            self.name.as_os_str(),
+            rustix::fs::AtFlags::SYMLINK_NOFOLLOW,
+        ) {
             Ok(stat) => Ok(Some(stat)),
             Err(Errno::NOENT) => Ok(None),
             Err(errno) => Err(Error::io(&self.path, errno)),
@@ -103,7 +114,12 @@ impl Place {
 
 /// The absolute path, not resolved. Refuses what the kernel could not take.
 pub(crate) fn absolute(cwd: &Path, path: &str) -> Result<PathBuf, Error> {
-    let bad = |reason| Err(Error::BadPath { path: path.replace('\0', "\\0"), reason });
+    let bad = |reason| {
+        Err(Error::BadPath {
+            path: path.replace('\0', "\\0"),
+            reason,
+        })
+    };
     if path.is_empty() {
         return bad("it is empty");
     }
@@ -118,7 +134,12 @@ pub(crate) fn pin(fence: &Fence, path: &Path) -> Result<Pinned, Error> {
     let fd = open_path(path, OFlags::empty()).map_err(|errno| jump(path, errno))?;
     let stat = rustix::fs::fstat(&fd).map_err(|errno| Error::io(path, errno))?;
     let reached = fd_path(&fd, path)?;
-    let refuse = |reason| Err(Error::Denied { path: reached.clone(), reason });
+    let refuse = |reason| {
+        Err(Error::Denied {
+            path: reached.clone(),
+            reason,
+        })
+    };
     if let Err(reason) = fence.may_read(&reached) {
         return refuse(reason);
     }
@@ -128,7 +149,11 @@ pub(crate) fn pin(fence: &Fence, path: &Path) -> Result<Pinned, Error> {
     {
         return refuse(Refusal::Secret);
     }
-    Ok(Pinned { fd, stat, path: reached })
+    Ok(Pinned {
+        fd,
+        stat,
+        path: reached,
+    })
 }
 
 /// Finds the place that a path names. With `follow`, a link at its end is
@@ -150,8 +175,16 @@ pub(crate) fn place(path: &Path, follow: bool) -> Result<Place, Error> {
                 Err(errno) => return Err(Error::io(path, errno)),
             }
         }
-        let full = missing.iter().fold(dir_path, |at, name| at.join(name)).join(&name);
-        return Ok(Place { dir, missing, name, path: full });
+        let full = missing
+            .iter()
+            .fold(dir_path, |at, name| at.join(name))
+            .join(&name);
+        return Ok(Place {
+            dir,
+            missing,
+            name,
+            path: full,
+        });
     }
     Err(Error::io(path, Errno::LOOP))
 }
@@ -164,7 +197,11 @@ fn split(path: &Path) -> Result<(PathBuf, OsString), Error> {
     if name.is_empty() || name == b"." || name == b".." {
         return Err(Error::NotRegularFile(path.to_path_buf()));
     }
-    let parent = if at == 0 { Path::new("/") } else { Path::new(OsStr::from_bytes(&bytes[..at])) };
+    let parent = if at == 0 {
+        Path::new("/")
+    } else {
+        Path::new(OsStr::from_bytes(&bytes[..at]))
+    };
     Ok((parent.to_path_buf(), OsStr::from_bytes(name).to_owned()))
 }
 
@@ -206,7 +243,10 @@ fn open_path(path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
 /// `ELOOP` under `/proc` is a link that jumps.
 fn jump(path: &Path, errno: Errno) -> Error {
     if errno == Errno::LOOP && path.starts_with("/proc") {
-        return Error::Denied { path: path.to_path_buf(), reason: Refusal::ProcessState };
+        return Error::Denied {
+            path: path.to_path_buf(),
+            reason: Refusal::ProcessState,
+        };
     }
     Error::io(path, errno)
 }
@@ -226,7 +266,9 @@ pub(crate) fn linked_secrets(home: &Path) -> Vec<(u64, u64)> {
     let mut found = Vec::new();
     let mut open = vec![(home.to_path_buf(), 0)];
     while let Some((dir, depth)) = open.pop() {
-        let Ok(entries) = std::fs::read_dir(&dir) else { continue };
+        let Ok(entries) = std::fs::read_dir(&dir) else {
+            continue;
+        };
         for entry in entries.flatten() {
             let Ok(meta) = entry.metadata() else { continue };
             let path = entry.path();
@@ -235,7 +277,9 @@ pub(crate) fn linked_secrets(home: &Path) -> Vec<(u64, u64)> {
                 found.push((meta.dev(), meta.ino()));
             }
             // Large trees without secrets but for locks of a session's own.
-            let bulk = ["sessions", "attachments", "plugins", "skills"].iter().any(|name| inside == Path::new(name));
+            let bulk = ["sessions", "attachments", "plugins", "skills"]
+                .iter()
+                .any(|name| inside == Path::new(name));
             if meta.is_dir() && depth < 3 && !bulk {
                 open.push((path, depth + 1));
             }

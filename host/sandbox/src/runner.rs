@@ -64,12 +64,19 @@ pub(crate) fn find(config: &SandboxConfig, env: &Environment) -> Result<Runner, 
         }
     }
     let advice = "install bubblewrap, use a kernel with Landlock, or choose danger-full-access";
-    Err(Error::SandboxUnavailable(format!("{}; {advice}", reasons.join("; "))))
+    Err(Error::SandboxUnavailable(format!(
+        "{}; {advice}",
+        reasons.join("; ")
+    )))
 }
 
 fn probe_bwrap(env: &Environment) -> Result<Runner, String> {
     let program = which(OsStr::new("bwrap"), env, Path::new("/")).ok_or("not on PATH")?;
-    let nowhere = Fence { root: "/nowhere".into(), home: "/nowhere".into(), temps: Vec::new() };
+    let nowhere = Fence {
+        root: "/nowhere".into(),
+        home: "/nowhere".into(),
+        temps: Vec::new(),
+    };
     let confined = Confined {
         fence: &nowhere,
         mode: Mode::WorkspaceWrite,
@@ -82,14 +89,31 @@ fn probe_bwrap(env: &Environment) -> Result<Runner, String> {
     argv.extend(bwrap::arguments(&confined));
     argv.push("true".into());
     probe(argv, Root::Bwrap, env)?;
-    Ok(Runner { kind: RunnerKind::Bwrap, enforcement: Enforcement::Full, program })
+    Ok(Runner {
+        kind: RunnerKind::Bwrap,
+        enforcement: Enforcement::Full,
+        program,
+    })
 }
 
 fn probe_landlock(helper: &Path, env: &Environment) -> Result<Runner, String> {
-    let argv = vec![helper.into(), helper::HELPER_ARGUMENT.into(), "landlock".into(), "--probe".into()];
+    let argv = vec![
+        helper.into(),
+        helper::HELPER_ARGUMENT.into(),
+        "landlock".into(),
+        "--probe".into(),
+    ];
     let said = probe(argv, Root::Supervisor, env)?;
-    let enforcement = if said.trim() == FULL { Enforcement::Full } else { Enforcement::Partial };
-    Ok(Runner { kind: RunnerKind::Landlock, enforcement, program: helper.to_path_buf() })
+    let enforcement = if said.trim() == FULL {
+        Enforcement::Full
+    } else {
+        Enforcement::Partial
+    };
+    Ok(Runner {
+        kind: RunnerKind::Landlock,
+        enforcement,
+        program: helper.to_path_buf(),
+    })
 }
 
 /// What a candidate printed, or why it does not work.
@@ -112,7 +136,11 @@ fn probe(argv: Vec<OsString>, root: Root, env: &Environment) -> Result<String, S
     }
     if ended.code != Some(0) {
         let said = String::from_utf8_lossy(&ended.stderr.0).trim().to_owned();
-        return Err(if said.is_empty() { format!("ended with {:?}", ended.code) } else { said });
+        return Err(if said.is_empty() {
+            format!("ended with {:?}", ended.code)
+        } else {
+            said
+        });
     }
     Ok(String::from_utf8_lossy(&ended.stdout.0).into_owned())
 }
@@ -125,12 +153,21 @@ pub(crate) fn pipe() -> std::io::Result<(std::os::fd::OwnedFd, std::os::fd::Owne
 /// A command that runs unconfined, but not unsupervised.
 pub(crate) fn unconfined(helper: &Path, argv: Vec<OsString>) -> Wrapped {
     let argv = helper::supervised(helper, std::process::id(), argv);
-    Wrapped { argv, root: Root::Supervisor, denials: &[] }
+    Wrapped {
+        argv,
+        root: Root::Supervisor,
+        denials: &[],
+    }
 }
 
 impl Runner {
     /// Wraps a command so that its mode holds.
-    pub(crate) fn wrap(&self, helper: &Path, need: &Need<'_>, command: Vec<OsString>) -> Result<Wrapped, Error> {
+    pub(crate) fn wrap(
+        &self,
+        helper: &Path,
+        need: &Need<'_>,
+        command: Vec<OsString>,
+    ) -> Result<Wrapped, Error> {
         match self.kind {
             RunnerKind::Bwrap => self.wrap_bwrap(need, command),
             RunnerKind::Landlock => {
@@ -138,7 +175,11 @@ impl Runner {
                 writable.extend(landlock_writable(need.fence, need.mode)?);
                 let argv = helper::confined(&self.program, &writable, command);
                 let argv = helper::supervised(helper, std::process::id(), argv);
-                Ok(Wrapped { argv, root: Root::Supervisor, denials: &["permission denied", "eacces"] })
+                Ok(Wrapped {
+                    argv,
+                    root: Root::Supervisor,
+                    denials: &["permission denied", "eacces"],
+                })
             }
         }
     }
@@ -148,7 +189,10 @@ impl Runner {
         if !home.exists() && home.starts_with(&need.fence.root) {
             // Else the command could make it, and what `dsh` later believes.
             use std::os::unix::fs::DirBuilderExt;
-            let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(home);
+            let made = std::fs::DirBuilder::new()
+                .recursive(true)
+                .mode(0o700)
+                .create(home);
             made.map_err(|error| Error::io(home, error))?;
         }
         let view = HomeView::of(home, need.session_log);
@@ -163,7 +207,11 @@ impl Runner {
         let mut argv = vec![self.program.clone().into()];
         argv.extend(bwrap::arguments(&confined));
         argv.extend(command);
-        Ok(Wrapped { argv, root: Root::Bwrap, denials: &["read-only file system", "erofs"] })
+        Ok(Wrapped {
+            argv,
+            root: Root::Bwrap,
+            denials: &["read-only file system", "erofs"],
+        })
     }
 }
 
@@ -201,7 +249,10 @@ impl Wrapped {
             Root::Bwrap if ended.code == Some(1) && ended.stdout.0.is_empty() => {
                 let reason = stderr.lines().next()?.strip_prefix("bwrap: ")?;
                 if reason.starts_with("execvp") {
-                    return Some(Error::Start { program: program.to_owned(), reason: reason.to_owned() });
+                    return Some(Error::Start {
+                        program: program.to_owned(),
+                        reason: reason.to_owned(),
+                    });
                 }
                 Some(Error::SandboxUnavailable(format!("bwrap: {reason}")))
             }
@@ -210,7 +261,10 @@ impl Wrapped {
                 if reason.starts_with(NOT_CONFINED) {
                     return Some(Error::SandboxUnavailable(reason.to_owned()));
                 }
-                Some(Error::Start { program: program.to_owned(), reason: reason.to_owned() })
+                Some(Error::Start {
+                    program: program.to_owned(),
+                    reason: reason.to_owned(),
+                })
             }
             _ => None,
         }
@@ -229,13 +283,17 @@ impl Wrapped {
 /// Where a program is, on an absolute part of `PATH` or from `cwd`.
 pub(crate) fn which(program: &OsStr, env: &Environment, cwd: &Path) -> Option<PathBuf> {
     let runs = |path: &PathBuf| {
-        path.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+        path.metadata()
+            .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
     };
     if Path::new(program).components().count() > 1 {
         return Some(cwd.join(program)).filter(runs);
     }
     let path = env.get(OsStr::new("PATH"))?;
-    std::env::split_paths(path).filter(|dir| dir.is_absolute()).map(|dir| dir.join(program)).find(runs)
+    std::env::split_paths(path)
+        .filter(|dir| dir.is_absolute())
+        .map(|dir| dir.join(program))
+        .find(runs)
 }
 
 fn is_root() -> bool {
@@ -249,9 +307,17 @@ mod tests {
     #[test]
     fn landlock_opens_nothing_that_holds_home() {
         let open = |root: &str, home: &str, mode| {
-            let fence = Fence { root: root.into(), home: home.into(), temps: Vec::new() };
+            let fence = Fence {
+                root: root.into(),
+                home: home.into(),
+                temps: Vec::new(),
+            };
             landlock_writable(&fence, mode).map(|paths| {
-                paths.iter().map(|path| path.to_str().unwrap().to_owned()).collect::<Vec<_>>().join(" ")
+                paths
+                    .iter()
+                    .map(|path| path.to_str().unwrap().to_owned())
+                    .collect::<Vec<_>>()
+                    .join(" ")
             })
         };
         let write = Mode::WorkspaceWrite;
@@ -275,9 +341,15 @@ mod tests {
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
         let env = |value: &str| Environment::from([("PATH".into(), value.into())]);
         let find = |env: &Environment| which(OsStr::new("bwrap"), env, temp.path());
-        assert_eq!(find(&env(&format!(".:{}", temp.path().display()))), Some(path.clone()));
+        assert_eq!(
+            find(&env(&format!(".:{}", temp.path().display()))),
+            Some(path.clone())
+        );
         assert_eq!(find(&env(".:relative:")), None);
-        assert_eq!(which(OsStr::new("./bwrap"), &env(""), temp.path()), Some(temp.path().join("./bwrap")));
+        assert_eq!(
+            which(OsStr::new("./bwrap"), &env(""), temp.path()),
+            Some(temp.path().join("./bwrap"))
+        );
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
         assert_eq!(find(&env(temp.path().to_str().unwrap())), None);
     }

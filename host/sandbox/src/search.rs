@@ -26,7 +26,10 @@ pub(crate) struct Bounds {
 }
 
 impl Bounds {
-    pub(crate) const SHIPPED: Bounds = Bounds { time: Duration::from_secs(30), bytes: 20_000_000 };
+    pub(crate) const SHIPPED: Bounds = Bounds {
+        time: Duration::from_secs(30),
+        bytes: 20_000_000,
+    };
 }
 
 /// Set by whoever gives up a search.
@@ -44,14 +47,21 @@ impl Start {
     pub(crate) fn new(files: &Files, path: Option<&str>) -> Result<Self, Error> {
         let asked = files.absolute(path.unwrap_or("."))?;
         let at = pin(&files.fence, &asked)?.path;
-        Ok(Start { at, shown: path.map(PathBuf::from).unwrap_or_default() })
+        Ok(Start {
+            at,
+            shown: path.map(PathBuf::from).unwrap_or_default(),
+        })
     }
 
     /// A path that was found, as the caller would name it: relative to the
     /// working directory unless the search was told an absolute path.
     pub(crate) fn show(&self, found: &Path) -> String {
         let inside = found.strip_prefix(&self.at).unwrap_or(found);
-        let shown = if inside.as_os_str().is_empty() { self.shown.clone() } else { self.shown.join(inside) };
+        let shown = if inside.as_os_str().is_empty() {
+            self.shown.clone()
+        } else {
+            self.shown.join(inside)
+        };
         shown.to_string_lossy().into_owned()
     }
 }
@@ -59,7 +69,9 @@ impl Start {
 /// May an entry be looked at, and what is below it? Links are not followed on
 /// the way, so its path is canonical.
 pub(crate) fn admits(files: &Files, path: &Path) -> bool {
-    let vcs = path.file_name().is_some_and(|name| VCS.iter().any(|vcs| name == *vcs));
+    let vcs = path
+        .file_name()
+        .is_some_and(|name| VCS.iter().any(|vcs| name == *vcs));
     !vcs && files.fence.may_read(path).is_ok()
 }
 
@@ -73,7 +85,12 @@ pub(crate) struct Watch {
 
 impl Watch {
     pub(crate) fn new(bounds: Bounds, cancel: Cancel) -> Self {
-        Watch { cancel, until: Instant::now() + bounds.time, bounds, bytes: AtomicUsize::new(0) }
+        Watch {
+            cancel,
+            until: Instant::now() + bounds.time,
+            bounds,
+            bytes: AtomicUsize::new(0),
+        }
     }
 
     /// Charges findings.
@@ -103,10 +120,16 @@ pub(crate) struct Watched<'a, R>(pub(crate) R, pub(crate) &'a Watch);
 
 impl<R: Read> Read for Watched<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.1.check().is_err() { Err(io::Error::other("the search is over")) } else { self.0.read(buffer) }
+        if self.1.check().is_err() {
+            Err(io::Error::other("the search is over"))
+        } else {
+            self.0.read(buffer)
+        }
     }
 }
 
 pub(crate) fn threads() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from).min(4)
+    std::thread::available_parallelism()
+        .map_or(1, usize::from)
+        .min(4)
 }

@@ -48,7 +48,9 @@ impl RunnerKind {
     /// What `DSH_SANDBOX` says; none for another word.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
-        [RunnerKind::Bwrap, RunnerKind::Landlock].into_iter().find(|kind| kind.as_str() == name)
+        [RunnerKind::Bwrap, RunnerKind::Landlock]
+            .into_iter()
+            .find(|kind| kind.as_str() == name)
     }
 }
 
@@ -143,22 +145,40 @@ impl Sandbox {
     #[must_use]
     pub fn new(config: SandboxConfig) -> Self {
         let spill = SpillRoot::new(config.temp_dir.clone());
-        Sandbox(Arc::new(Machine { config, runner: OnceLock::new(), spill }))
+        Sandbox(Arc::new(Machine {
+            config,
+            runner: OnceLock::new(),
+            spill,
+        }))
     }
 
     /// Which runner confines commands here; found out once, by trying (5 s a
     /// candidate). Blocks. The error says what was wrong with each.
     pub fn runner(&self) -> Result<(RunnerKind, Enforcement), Error> {
-        self.0.runner().map(|runner| (runner.kind, runner.enforcement))
+        self.0
+            .runner()
+            .map(|runner| (runner.kind, runner.enforcement))
     }
 
     /// An agent's sandbox. Resolves the places of its fence.
     #[must_use]
     pub fn session(&self, config: SessionConfig) -> SessionSandbox {
         let machine = self.0.clone();
-        let fence = Fence::new(&config.root, &machine.config.dsh_home, &machine.config.temp_dir);
-        let files = Files { fence, mode: config.mode.clone(), policy: config.policy.clone() };
-        SessionSandbox(Arc::new(Agent { machine, config, files }))
+        let fence = Fence::new(
+            &config.root,
+            &machine.config.dsh_home,
+            &machine.config.temp_dir,
+        );
+        let files = Files {
+            fence,
+            mode: config.mode.clone(),
+            policy: config.policy.clone(),
+        };
+        SessionSandbox(Arc::new(Agent {
+            machine,
+            config,
+            files,
+        }))
     }
 }
 
@@ -171,7 +191,9 @@ impl Machine {
                 other => other.to_string(),
             })
         });
-        found.as_ref().map_err(|reason| Error::SandboxUnavailable(reason.clone()))
+        found
+            .as_ref()
+            .map_err(|reason| Error::SandboxUnavailable(reason.clone()))
     }
 }
 
@@ -186,7 +208,10 @@ impl SessionSandbox {
     /// command's tree: SIGTERM, 3 s, SIGKILL.
     pub async fn run_in(&self, mode: Mode, command: Command) -> Result<Output, Error> {
         let program = command.program.clone();
-        let failed = move |reason: String| Error::Start { program: program.clone(), reason };
+        let failed = move |reason: String| Error::Start {
+            program: program.clone(),
+            reason,
+        };
         let (control, held) = pipe().map_err(|error| failed(error.to_string()))?;
         let (tell, told) = tokio::sync::oneshot::channel();
         let agent = self.0.clone();
@@ -206,19 +231,26 @@ impl SessionSandbox {
     ) -> Result<T, PluginError> {
         let agent = self.0.clone();
         let done = tokio::task::spawn_blocking(move || work(&agent.files)).await;
-        done.unwrap_or(Err(Error::Aborted)).map_err(PluginError::from)
+        done.unwrap_or(Err(Error::Aborted))
+            .map_err(PluginError::from)
     }
 }
 
 impl Agent {
     fn run(&self, mode: Mode, command: Command, control: &OwnedFd) -> Result<Output, Error> {
         let fence = &self.files.fence;
-        let pinned = pin(fence, &self.files.absolute(command.cwd.as_deref().unwrap_or("."))?)?;
+        let pinned = pin(
+            fence,
+            &self.files.absolute(command.cwd.as_deref().unwrap_or("."))?,
+        )?;
         if pinned.file_type() != FileType::Directory {
             return Err(Error::NotDirectory(pinned.path));
         }
         let cwd = pinned.path;
-        let env = environment(&self.machine.config.inherited_env, self.config.env.iter().chain(&command.env));
+        let env = environment(
+            &self.machine.config.inherited_env,
+            self.config.env.iter().chain(&command.env),
+        );
         if which(OsStr::new(&command.program), &env, &cwd).is_none() {
             return Err(Error::NoProgram(command.program));
         }
@@ -253,7 +285,9 @@ impl Agent {
             cwd: &cwd,
             env: &env,
             stdin: command.stdin,
-            timeout: command.timeout_ms.map(|ms| Duration::from_millis(ms.into())),
+            timeout: command
+                .timeout_ms
+                .map(|ms| Duration::from_millis(ms.into())),
             max_output: command.max_output,
             sink: self.config.output.as_deref(),
             spill: &make,
@@ -299,12 +333,20 @@ impl Workspace for SessionSandbox {
 
     async fn read(&self, path: &str, offset: u64, limit: u32) -> Result<Slice, PluginError> {
         let path = path.to_owned();
-        self.blocking(move |files| files.read(&path, offset, limit)).await
+        self.blocking(move |files| files.read(&path, offset, limit))
+            .await
     }
 
-    async fn read_for(&self, path: &str, guard: Guard, offset: u64, limit: u32) -> Result<Slice, PluginError> {
+    async fn read_for(
+        &self,
+        path: &str,
+        guard: Guard,
+        offset: u64,
+        limit: u32,
+    ) -> Result<Slice, PluginError> {
         let path = path.to_owned();
-        self.blocking(move |files| files.read_for(&path, &guard, offset, limit)).await
+        self.blocking(move |files| files.read_for(&path, &guard, offset, limit))
+            .await
     }
 
     async fn list_dir(&self, path: &str) -> Result<Vec<DirEntry>, PluginError> {
@@ -312,9 +354,15 @@ impl Workspace for SessionSandbox {
         self.blocking(move |files| files.list_dir(&path)).await
     }
 
-    async fn write(&self, path: &str, content: Vec<u8>, guard: Guard) -> Result<Metadata, PluginError> {
+    async fn write(
+        &self,
+        path: &str,
+        content: Vec<u8>,
+        guard: Guard,
+    ) -> Result<Metadata, PluginError> {
         let path = path.to_owned();
-        self.blocking(move |files| files.write(&path, &content, &guard)).await
+        self.blocking(move |files| files.write(&path, &content, &guard))
+            .await
     }
 
     async fn remove(&self, path: &str) -> Result<(), PluginError> {
@@ -327,11 +375,19 @@ impl Workspace for SessionSandbox {
         self.blocking(move |files| files.rename(&path, &to)).await
     }
 
-    async fn glob(&self, pattern: &str, path: Option<&str>, limit: u32) -> Result<Paths, PluginError> {
+    async fn glob(
+        &self,
+        pattern: &str,
+        path: Option<&str>,
+        limit: u32,
+    ) -> Result<Paths, PluginError> {
         let (pattern, path) = (pattern.to_owned(), path.map(str::to_owned));
         let guard = CancelOnDrop(Cancel::default());
         let cancel = guard.0.clone();
-        self.blocking(move |files| files.glob(&pattern, path.as_deref(), limit, Bounds::SHIPPED, cancel)).await
+        self.blocking(move |files| {
+            files.glob(&pattern, path.as_deref(), limit, Bounds::SHIPPED, cancel)
+        })
+        .await
     }
 
     async fn grep(
@@ -341,11 +397,22 @@ impl Workspace for SessionSandbox {
         files: Option<&str>,
         limit: u32,
     ) -> Result<Matches, PluginError> {
-        let (pattern, path, only) = (pattern.to_owned(), path.map(str::to_owned), files.map(str::to_owned));
+        let (pattern, path, only) = (
+            pattern.to_owned(),
+            path.map(str::to_owned),
+            files.map(str::to_owned),
+        );
         let guard = CancelOnDrop(Cancel::default());
         let cancel = guard.0.clone();
         let search = move |files: &Files| {
-            files.grep(&pattern, path.as_deref(), only.as_deref(), limit, Bounds::SHIPPED, cancel)
+            files.grep(
+                &pattern,
+                path.as_deref(),
+                only.as_deref(),
+                limit,
+                Bounds::SHIPPED,
+                cancel,
+            )
         };
         self.blocking(search).await
     }
@@ -359,7 +426,9 @@ impl Process for SessionSandbox {
             (None, _) => current,
             (Some(more), Some(escalation)) => escalation.decide(current, more).await?,
             (Some(_), None) => {
-                return Err(Error::NotGranted("nobody can be asked in this session".to_owned()).into());
+                return Err(
+                    Error::NotGranted("nobody can be asked in this session".to_owned()).into(),
+                );
             }
         };
         Ok(self.run_in(mode, command).await?)
@@ -371,12 +440,23 @@ impl Spill for SessionSandbox {
     async fn store(&self, name: &str, content: Vec<u8>) -> Result<String, PluginError> {
         if content.len() > MAX_SPILL {
             let what = format!("{} bytes to keep, at most {MAX_SPILL}", content.len());
-            return Err(Error::TooLarge { path: name.into(), what }.into());
+            return Err(Error::TooLarge {
+                path: name.into(),
+                what,
+            }
+            .into());
         }
         let name = name.to_owned();
         let agent = self.0.clone();
-        let store = move || agent.machine.spill.store(&agent.config.session_id, &name, &content);
-        let stored = tokio::task::spawn_blocking(store).await.unwrap_or_else(|_| Err(std::io::ErrorKind::Other.into()));
+        let store = move || {
+            agent
+                .machine
+                .spill
+                .store(&agent.config.session_id, &name, &content)
+        };
+        let stored = tokio::task::spawn_blocking(store)
+            .await
+            .unwrap_or_else(|_| Err(std::io::ErrorKind::Other.into()));
         let path = stored.map_err(|error| Error::io(&self.0.machine.config.temp_dir, error))?;
         Ok(path.to_string_lossy().into_owned())
     }

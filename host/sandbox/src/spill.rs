@@ -5,7 +5,7 @@
 
 use std::fs::{DirBuilder, File};
 use std::io::{self, Write};
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -23,20 +23,29 @@ pub(crate) struct SpillRoot {
 
 impl SpillRoot {
     pub(crate) fn new(temp: PathBuf) -> Self {
-        SpillRoot { temp, made: Mutex::new(None) }
+        SpillRoot {
+            temp,
+            made: Mutex::new(None),
+        }
     }
 
     /// A session's directory, if it has one yet.
     pub(crate) fn existing(&self, session: &str) -> Option<PathBuf> {
         let made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        made.as_ref().map(|root| root.join(segment(session))).filter(|dir| dir.is_dir())
+        made.as_ref()
+            .map(|root| root.join(segment(session)))
+            .filter(|dir| dir.is_dir())
     }
 
     /// Makes a new file for a session.
     pub(crate) fn create(&self, session: &str, name: &str) -> io::Result<(File, PathBuf)> {
         let dir = self.session_dir(session)?;
         let suffix = format!("-{}", plain(name));
-        let file = tempfile::Builder::new().prefix("").rand_bytes(12).suffix(&suffix).tempfile_in(dir)?;
+        let file = tempfile::Builder::new()
+            .prefix("")
+            .rand_bytes(12)
+            .suffix(&suffix)
+            .tempfile_in(dir)?;
         file.keep().map_err(|error| error.error)
     }
 
@@ -52,7 +61,15 @@ impl SpillRoot {
         // Temporary directories are swept by others.
         let root = match made.take().filter(|root| root.is_dir()) {
             Some(root) => root,
-            None => tempfile::Builder::new().prefix("dsh-spill-").tempdir_in(&self.temp)?.keep(),
+            None => {
+                let private = std::fs::Permissions::from_mode(0o700);
+                let mut builder = tempfile::Builder::new();
+                builder
+                    .prefix("dsh-spill-")
+                    .permissions(private)
+                    .tempdir_in(&self.temp)?
+                    .keep()
+            }
         };
         *made = Some(root.clone());
         let dir = root.join(segment(session));
@@ -65,22 +82,37 @@ impl SpillRoot {
 
 fn segment(session: &str) -> String {
     let digest = Sha256::digest(session.as_bytes());
-    let hex: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    let hex: String = digest
+        .iter()
+        .take(8)
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
     format!("session-{hex}")
 }
 
 /// A file name that is nothing but one.
 fn plain(name: &str) -> String {
-    let name = Path::new(name).file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let keep = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' };
+    let name = Path::new(name)
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default();
+    let keep = |c: char| {
+        if c.is_ascii_alphanumeric() || "._-".contains(c) {
+            c
+        } else {
+            '_'
+        }
+    };
     let plain: String = name.chars().take(80).map(keep).collect();
-    if plain.is_empty() { "output.txt".to_owned() } else { plain }
+    if plain.is_empty() {
+        "output.txt".to_owned()
+    } else {
+        plain
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
-
     use super::*;
 
     fn bits(path: &Path) -> u32 {
@@ -92,13 +124,18 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         let spill = SpillRoot::new(temp.path().to_path_buf());
         assert_eq!(spill.existing("s"), None);
-        let path = spill.store("s", "../../e vil/name?.txt", b"content").unwrap();
+        let path = spill
+            .store("s", "../../e vil/name?.txt", b"content")
+            .unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"content");
         assert!(path.to_str().unwrap().ends_with("-name_.txt"));
         let dir = path.parent().unwrap();
         assert_eq!(spill.existing("s").as_deref(), Some(dir));
         assert_eq!(dir.parent().unwrap().parent(), Some(temp.path()));
-        assert_eq!((bits(&path), bits(dir), bits(dir.parent().unwrap())), (0o600, 0o700, 0o700));
+        assert_eq!(
+            (bits(&path), bits(dir), bits(dir.parent().unwrap())),
+            (0o600, 0o700, 0o700)
+        );
         let other = spill.store("t", "x", b"").unwrap();
         assert_ne!(other.parent(), Some(dir));
     }

@@ -38,8 +38,12 @@ pub(crate) fn descendants(root: i32) -> Vec<Member> {
 
 /// Sends a signal, unless the number means another process by now.
 pub(crate) fn signal(member: Member, signal: Signal) {
-    let Some(pid) = Pid::from_raw(member.pid) else { return };
-    let Ok(pidfd) = pidfd_open(pid, PidfdFlags::empty()) else { return };
+    let Some(pid) = Pid::from_raw(member.pid) else {
+        return;
+    };
+    let Ok(pidfd) = pidfd_open(pid, PidfdFlags::empty()) else {
+        return;
+    };
     if look(member.pid).is_some_and(|(now, _)| now == member) {
         let _ = pidfd_send_signal(pidfd, signal);
     }
@@ -47,7 +51,10 @@ pub(crate) fn signal(member: Member, signal: Signal) {
 
 /// A process and its parent.
 fn look(pid: i32) -> Option<(Member, i32)> {
-    parse(pid, &std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+    parse(
+        pid,
+        &std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?,
+    )
 }
 
 /// The name in parentheses may hold anything, so fields count from the last one.
@@ -65,18 +72,39 @@ mod tests {
     #[test]
     fn a_name_with_parentheses_and_spaces_is_no_obstacle() {
         let stat = "7 (a) b (c) S 3 7 7 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 12345 0 0";
-        assert_eq!(parse(7, stat), Some((Member { pid: 7, start: 12345 }, 3)));
+        assert_eq!(
+            parse(7, stat),
+            Some((
+                Member {
+                    pid: 7,
+                    start: 12345
+                },
+                3
+            ))
+        );
         assert_eq!(parse(7, "7 nonsense"), None);
     }
 
     #[test]
     fn a_child_is_found_below_its_parent_and_signalled() {
         use std::os::unix::process::ExitStatusExt;
-        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let mut child = std::process::Command::new("sleep")
+            .arg("60")
+            .spawn()
+            .unwrap();
         let pid = i32::try_from(child.id()).unwrap();
         let me = i32::try_from(std::process::id()).unwrap();
-        let member = descendants(me).into_iter().find(|member| member.pid == pid).unwrap();
-        signal(Member { start: member.start + 1, ..member }, Signal::KILL);
+        let member = descendants(me)
+            .into_iter()
+            .find(|member| member.pid == pid)
+            .unwrap();
+        signal(
+            Member {
+                start: member.start + 1,
+                ..member
+            },
+            Signal::KILL,
+        );
         assert_eq!(child.try_wait().unwrap(), None);
         signal(member, Signal::TERM);
         assert_eq!(child.wait().unwrap().signal(), Some(15));

@@ -23,8 +23,8 @@ use rustix::io::Errno;
 use crate::error::Error;
 use crate::files::{Files, metadata, version};
 use crate::observe::Expect;
-use dsh_plugin::port::{Guard, Metadata, Slice};
 use crate::resolve::{Place, place};
+use dsh_plugin::port::{Guard, Metadata, Slice};
 
 /// Bytes of one write.
 const MAX_WRITE: usize = 64 << 20;
@@ -35,23 +35,35 @@ fn turn(path: &Path) -> MutexGuard<'static, ()> {
     let mut hasher = DefaultHasher::new();
     path.hash(&mut hasher);
     let at = hasher.finish() % TURNS.len() as u64;
-    TURNS[usize::try_from(at).unwrap_or(0)].lock().unwrap_or_else(PoisonError::into_inner)
+    TURNS[usize::try_from(at).unwrap_or(0)]
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Files {
-    pub(crate) fn write(&self, path: &str, content: &[u8], guard: &Guard) -> Result<Metadata, Error> {
+    pub(crate) fn write(
+        &self,
+        path: &str,
+        content: &[u8],
+        guard: &Guard,
+    ) -> Result<Metadata, Error> {
         let place = place(&self.absolute(path)?, true)?;
         self.check_write(&place.path)?;
         if content.len() > MAX_WRITE {
             let what = format!("{} bytes to write, at most {MAX_WRITE}", content.len());
-            return Err(Error::TooLarge { path: place.path, what });
+            return Err(Error::TooLarge {
+                path: place.path,
+                what,
+            });
         }
         let _turn = turn(&place.path);
-        let (expect, before) = self.expect(&place, guard)?;
+        let expect = self.expect(&place, guard);
+        // Before anything is made: a write that is refused leaves no directory.
+        self.check_guard(&place, guard, &expect)?;
 
         let dir = place.make_dir()?;
         let dir = dir.as_fd();
-        let temporary = Temporary::make(&place, dir, before.as_ref(), content)?;
+        let temporary = Temporary::make(&place, dir, place.stat(dir)?.as_ref(), content)?;
         self.check_write(&place.path_now(dir)?)?;
         let now = place.stat(dir)?;
         meets(&place, now.as_ref(), &expect)?;
@@ -61,47 +73,21 @@ impl Files {
         Ok(metadata)
     }
 
-    /// Reads a file that is to be changed under this guard, which is checked first
-    /// and fails as the write would. What is read so does not count as observed.
-    pub(crate) fn read_for(&self, path: &str, guard: &Guard, offset: u64, limit: u32) -> Result<Slice, Error> {
-        let place = place(&self.absolute(path)?, true)?;
-        self.check_write(&place.path)?;
-        self.expect(&place, guard)?;
-        self.slice_of(path, offset, limit).map(|(_, slice)| slice)
-    }
-
-    /// What the guard expects of a place, and what is there, which has to meet it
-    /// before anything is made: a write that is refused leaves no directory.
-    fn expect(&self, place: &Place, guard: &Guard) -> Result<(Expect, Option<Stat>), Error> {
-        let expect = match guard {
-            Guard::Overwrite => self.policy.overwrite(&place.path),
-            Guard::Edit => self.policy.edit(&place.path),
-            Guard::Absent => Expect::Absent,
-            Guard::Version(version) => Expect::Version(version.clone()),
-        };
-        let there = match place.dir() {
-            Ok(dir) => place.stat(dir)?,
-            Err(_) => None,
-        };
-        if there.is_none() && *guard == Guard::Edit {
-            return Err(Error::NotFound(place.path.clone()));
-        }
-        meets(place, there.as_ref(), &expect)?;
-        Ok((expect, there))
-    }
-
     pub(crate) fn remove(&self, path: &str) -> Result<(), Error> {
         let place = place(&self.absolute(path)?, false)?;
         self.check_move(&place.path)?;
         let _turn = turn(&place.path);
         let dir = place.dir()?;
-        let Some(stat) = place.stat(dir)? else { return Err(Error::NotFound(place.path)) };
+        let Some(stat) = place.stat(dir)? else {
+            return Err(Error::NotFound(place.path));
+        };
         let flags = match FileType::from_raw_mode(stat.st_mode) {
             FileType::Directory => AtFlags::REMOVEDIR,
             _ => AtFlags::empty(),
         };
         self.check_move(&place.path_now(dir)?)?;
-        rustix::fs::unlinkat(dir, place.name.as_os_str(), flags).map_err(|errno| Error::io(&place.path, errno))?;
+        rustix::fs::unlinkat(dir, place.name.as_os_str(), flags)
+            .map_err(|errno| Error::io(&place.path, errno))?;
         self.policy.observed(&place.path, None);
         Ok(())
     }
@@ -128,13 +114,55 @@ impl Files {
         Ok(())
     }
 
+    /// What a change under this guard would start from, with what the change
+    /// itself would be refused for. The session has not read it by that.
+    pub(crate) fn read_for(
+        &self,
+        path: &str,
+        guard: &Guard,
+        offset: u64,
+        limit: u32,
+    ) -> Result<Slice, Error> {
+        let asked = self.absolute(path)?;
+        let place = place(&asked, true)?;
+        self.check_write(&place.path)?;
+        self.check_guard(&place, guard, &self.expect(&place, guard))?;
+        self.slice(&asked, offset, limit).map(|(_, slice)| slice)
+    }
+
+    fn expect(&self, place: &Place, guard: &Guard) -> Expect {
+        match guard {
+            Guard::Overwrite => self.policy.overwrite(&place.path),
+            Guard::Edit => self.policy.edit(&place.path),
+            Guard::Absent => Expect::Absent,
+            Guard::Version(version) => Expect::Version(version.clone()),
+        }
+    }
+
+    fn check_guard(&self, place: &Place, guard: &Guard, expect: &Expect) -> Result<(), Error> {
+        let there = match place.dir() {
+            Ok(dir) => place.stat(dir)?,
+            Err(_) => None,
+        };
+        if there.is_none() && *guard == Guard::Edit {
+            return Err(Error::NotFound(place.path.clone()));
+        }
+        meets(place, there.as_ref(), expect)
+    }
+
     fn check_write(&self, path: &Path) -> Result<(), Error> {
-        let denied = |reason| Error::Denied { path: path.to_path_buf(), reason };
+        let denied = |reason| Error::Denied {
+            path: path.to_path_buf(),
+            reason,
+        };
         self.fence.may_write(path, (self.mode)()).map_err(denied)
     }
 
     fn check_move(&self, path: &Path) -> Result<(), Error> {
-        let denied = |reason| Error::Denied { path: path.to_path_buf(), reason };
+        let denied = |reason| Error::Denied {
+            path: path.to_path_buf(),
+            reason,
+        };
         self.fence.may_move(path, (self.mode)()).map_err(denied)
     }
 }
@@ -164,9 +192,15 @@ struct Temporary<'a> {
 }
 
 impl<'a> Temporary<'a> {
-    fn make(place: &Place, dir: BorrowedFd<'a>, old: Option<&Stat>, content: &[u8]) -> Result<Self, Error> {
+    fn make(
+        place: &Place,
+        dir: BorrowedFd<'a>,
+        old: Option<&Stat>,
+        content: &[u8],
+    ) -> Result<Self, Error> {
         let failed = |error: std::io::Error| Error::io(&place.path, error);
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         // A new file's bits are the umask's to cut; an old one's come back below.
         let bits = Bits::from_raw_mode(if old.is_some() { 0o600 } else { 0o666 });
         let mut made = None;
@@ -174,7 +208,12 @@ impl<'a> Temporary<'a> {
             let name = format!(".dsh-{:016x}.tmp", random());
             match rustix::fs::openat(dir, name.as_str(), flags, bits) {
                 Ok(fd) => {
-                    made = Some(Temporary { dir, name, file: File::from(fd), named: false });
+                    made = Some(Temporary {
+                        dir,
+                        name,
+                        file: File::from(fd),
+                        named: false,
+                    });
                     break;
                 }
                 Err(Errno::EXIST) => {}
@@ -196,12 +235,17 @@ impl<'a> Temporary<'a> {
     }
 
     fn take_name(mut self, place: &Place, absent: bool) -> Result<Stat, Error> {
-        let flags = if absent { RenameFlags::NOREPLACE } else { RenameFlags::empty() };
+        let flags = if absent {
+            RenameFlags::NOREPLACE
+        } else {
+            RenameFlags::empty()
+        };
         let (old, new) = (self.name.as_str(), place.name.as_os_str());
         match rustix::fs::renameat_with(self.dir, old, self.dir, new, flags) {
             // A file system that cannot refuse to replace (some network ones).
             Err(Errno::INVAL | Errno::NOSYS) if absent => {
-                rustix::fs::renameat(self.dir, old, self.dir, new).map_err(|errno| Error::io(&place.path, errno))?;
+                rustix::fs::renameat(self.dir, old, self.dir, new)
+                    .map_err(|errno| Error::io(&place.path, errno))?;
             }
             Err(Errno::EXIST) => return Err(Error::StaleVersion(place.path.clone())),
             Err(errno) => return Err(Error::io(&place.path, errno)),
@@ -209,7 +253,12 @@ impl<'a> Temporary<'a> {
         }
         self.named = true;
         // The rename is there; whether it outlives a power cut is best effort.
-        if let Ok(dir) = rustix::fs::openat(self.dir, ".", OFlags::RDONLY | OFlags::CLOEXEC, Bits::empty()) {
+        if let Ok(dir) = rustix::fs::openat(
+            self.dir,
+            ".",
+            OFlags::RDONLY | OFlags::CLOEXEC,
+            Bits::empty(),
+        ) {
             let _ = rustix::fs::fsync(dir);
         }
         rustix::fs::fstat(&self.file).map_err(|errno| Error::io(&place.path, errno))
@@ -228,7 +277,9 @@ impl Drop for Temporary<'_> {
 /// random enough.
 fn random() -> u64 {
     use std::hash::BuildHasher;
-    std::collections::hash_map::RandomState::new().build_hasher().finish()
+    std::collections::hash_map::RandomState::new()
+        .build_hasher()
+        .finish()
 }
 
 #[cfg(test)]

@@ -17,7 +17,16 @@ fn code<T: std::fmt::Debug>(result: Result<T, Error>) -> &'static str {
 
 fn leftovers(world: &World) -> usize {
     let entries = std::fs::read_dir(world.base.join("work")).unwrap();
-    entries.filter(|entry| entry.as_ref().unwrap().file_name().to_string_lossy().ends_with(".tmp")).count()
+    entries
+        .filter(|entry| {
+            entry
+                .as_ref()
+                .unwrap()
+                .file_name()
+                .to_string_lossy()
+                .ends_with(".tmp")
+        })
+        .count()
 }
 
 #[test]
@@ -79,7 +88,14 @@ fn a_link_within_the_fence_is_written_through_and_stays() {
     symlink("a.txt", world.base.join("work/link")).unwrap();
     put(&world, "link").unwrap();
     assert_eq!(world.text("work/a.txt"), "new");
-    assert!(world.base.join("work/link").symlink_metadata().unwrap().is_symlink());
+    assert!(
+        world
+            .base
+            .join("work/link")
+            .symlink_metadata()
+            .unwrap()
+            .is_symlink()
+    );
 }
 
 #[test]
@@ -87,7 +103,10 @@ fn a_hard_link_elsewhere_keeps_what_it_had() {
     let world = World::new(Mode::WorkspaceWrite);
     std::fs::hard_link(world.base.join("out/secret"), world.base.join("work/hard")).unwrap();
     put(&world, "hard").unwrap();
-    assert_eq!((world.text("out/secret"), world.text("work/hard")), ("outside".to_owned(), "new".to_owned()));
+    assert_eq!(
+        (world.text("out/secret"), world.text("work/hard")),
+        ("outside".to_owned(), "new".to_owned())
+    );
 }
 
 #[test]
@@ -97,7 +116,10 @@ fn modes_write_where_they_may() {
     assert_eq!(code(read_only.files.remove("a.txt")), "FS_SANDBOX_DENIED");
     let full = World::new(Mode::DangerFullAccess);
     put(&full, &full.path("out/secret")).unwrap();
-    assert_eq!(code(put(&full, &full.path("home/settings.yaml"))), "FS_SANDBOX_DENIED");
+    assert_eq!(
+        code(put(&full, &full.path("home/settings.yaml"))),
+        "FS_SANDBOX_DENIED"
+    );
     let temp = World::new(Mode::WorkspaceWrite);
     put(&temp, &temp.path("temp/x")).unwrap();
 }
@@ -122,14 +144,28 @@ fn a_guard_holds_or_nothing_changes() {
     let write = |path: &str, guard| world.files.write(path, b"new", &guard);
     let version = world.files.stat("a.txt").unwrap().version;
     assert_eq!(code(write("a.txt", Guard::Absent)), "FS_STALE_VERSION");
-    assert_eq!(code(write("a.txt", Guard::Version("other".into()))), "FS_STALE_VERSION");
-    assert_eq!(code(write("none", Guard::Version(version.clone()))), "FS_STALE_VERSION");
+    assert_eq!(
+        code(write("a.txt", Guard::Version("other".into()))),
+        "FS_STALE_VERSION"
+    );
+    assert_eq!(
+        code(write("none", Guard::Version(version.clone()))),
+        "FS_STALE_VERSION"
+    );
     assert_eq!(code(write("none", Guard::Edit)), "FS_NOT_FOUND");
-    assert_eq!(code(write("deep/none", Guard::Version(version.clone()))), "FS_STALE_VERSION");
+    assert_eq!(
+        code(write("deep/none", Guard::Version(version.clone()))),
+        "FS_STALE_VERSION"
+    );
     assert!(!world.base.join("work/deep").exists());
     assert_eq!(world.text("work/a.txt"), "alpha\nbeta\n");
-    let next = write("a.txt", Guard::Version(version.clone())).unwrap().version;
-    assert_eq!(code(write("a.txt", Guard::Version(version))), "FS_STALE_VERSION");
+    let next = write("a.txt", Guard::Version(version.clone()))
+        .unwrap()
+        .version;
+    assert_eq!(
+        code(write("a.txt", Guard::Version(version))),
+        "FS_STALE_VERSION"
+    );
     write("a.txt", Guard::Version(next)).unwrap();
     write("fresh", Guard::Absent).unwrap();
     assert_eq!(leftovers(&world), 0);
@@ -158,14 +194,65 @@ fn what_was_not_read_is_not_changed() {
 }
 
 #[test]
+fn reading_for_a_change_is_refused_as_the_change_is_and_counts_as_no_reading() {
+    let world = World::with(Mode::WorkspaceWrite, Arc::new(Observations::default()));
+    let look = |path: &str, guard| world.files.read_for(path, &guard, 0, 99);
+    let refused = [
+        ("a.txt", Guard::Edit, "FS_NOT_OBSERVED"),
+        ("a.txt", Guard::Overwrite, "FS_NOT_OBSERVED"),
+        ("a.txt", Guard::Absent, "FS_STALE_VERSION"),
+        ("none", Guard::Edit, "FS_NOT_FOUND"),
+        ("none", Guard::Overwrite, "FS_NOT_FOUND"),
+        ("../out/secret", Guard::Edit, "FS_SANDBOX_DENIED"),
+        (".", Guard::Edit, "FS_NOT_REGULAR_FILE"),
+    ];
+    for (path, guard, expected) in refused {
+        assert_eq!(
+            code(look(path, guard.clone())),
+            expected,
+            "{path} {guard:?}"
+        );
+        assert_eq!(
+            code(look(path, guard)),
+            expected,
+            "{path}: the first look counted"
+        );
+    }
+    world.files.read("a.txt", 0, 1).unwrap();
+    let slice = look("a.txt", Guard::Edit).unwrap();
+    assert_eq!(slice.content, b"alpha\nbeta\n");
+    std::fs::write(world.base.join("work/a.txt"), "somebody else").unwrap();
+    assert_eq!(code(look("a.txt", Guard::Edit)), "FS_STALE_VERSION");
+    let read_only = World::with(Mode::ReadOnly, Arc::new(Observations::default()));
+    let denied = read_only
+        .files
+        .read_for("none", &Guard::Edit, 0, 9)
+        .unwrap_err();
+    assert_eq!(denied.code(), "FS_SANDBOX_DENIED");
+    assert!(denied.to_string().contains("read-only mode"));
+}
+
+#[test]
 fn of_many_writers_with_one_version_one_wins() {
     let world = World::new(Mode::WorkspaceWrite);
-    for guard in [Guard::Absent, Guard::Version(world.files.stat("a.txt").unwrap().version)] {
-        let path = if guard == Guard::Absent { "race" } else { "a.txt" };
+    for guard in [
+        Guard::Absent,
+        Guard::Version(world.files.stat("a.txt").unwrap().version),
+    ] {
+        let path = if guard == Guard::Absent {
+            "race"
+        } else {
+            "a.txt"
+        };
         let won = std::thread::scope(|scope| {
-            let writers: Vec<_> =
-                (0..8).map(|_| scope.spawn(|| world.files.write(path, b"mine", &guard).is_ok())).collect();
-            writers.into_iter().map(|writer| writer.join().unwrap()).filter(|won| *won).count()
+            let writers: Vec<_> = (0..8)
+                .map(|_| scope.spawn(|| world.files.write(path, b"mine", &guard).is_ok()))
+                .collect();
+            writers
+                .into_iter()
+                .map(|writer| writer.join().unwrap())
+                .filter(|won| *won)
+                .count()
         });
         assert_eq!(won, 1, "{guard:?}");
     }
@@ -178,11 +265,23 @@ fn removing_and_renaming_stay_within_the_fence_and_lose_nothing() {
     symlink(world.base.join("out"), work.join("dir")).unwrap();
     std::fs::write(work.join("b.txt"), "b").unwrap();
     assert_eq!(code(world.files.remove("dir/secret")), "FS_SANDBOX_DENIED");
-    assert_eq!(code(world.files.rename("dir/secret", "mine")), "FS_SANDBOX_DENIED");
-    assert_eq!(code(world.files.rename("b.txt", "dir/b.txt")), "FS_SANDBOX_DENIED");
-    assert_eq!(code(world.files.rename("b.txt", "a.txt")), "FS_STALE_VERSION");
+    assert_eq!(
+        code(world.files.rename("dir/secret", "mine")),
+        "FS_SANDBOX_DENIED"
+    );
+    assert_eq!(
+        code(world.files.rename("b.txt", "dir/b.txt")),
+        "FS_SANDBOX_DENIED"
+    );
+    assert_eq!(
+        code(world.files.rename("b.txt", "a.txt")),
+        "FS_STALE_VERSION"
+    );
     assert_eq!(code(world.files.rename("none", "c.txt")), "FS_NOT_FOUND");
-    assert_eq!(code(world.files.remove(&world.path("work"))), "FS_SANDBOX_DENIED");
+    assert_eq!(
+        code(world.files.remove(&world.path("work"))),
+        "FS_SANDBOX_DENIED"
+    );
     // The link goes, what it leads to stays.
     world.files.remove("dir").unwrap();
     assert!(world.base.join("out/secret").exists());
@@ -201,9 +300,18 @@ fn home_inside_the_workspace_is_neither_written_nor_moved() {
     for path in ["home/settings.yaml", "home/new", "work/../home/.env"] {
         assert_eq!(code(put(&world, path)), "FS_SANDBOX_DENIED", "{path}");
     }
-    assert_eq!(code(world.files.rename("home", "elsewhere")), "FS_SANDBOX_DENIED");
-    assert_eq!(code(world.files.remove("home/settings.yaml")), "FS_SANDBOX_DENIED");
-    assert_eq!(code(world.files.rename("work/a.txt", "home/AGENTS.md")), "FS_SANDBOX_DENIED");
+    assert_eq!(
+        code(world.files.rename("home", "elsewhere")),
+        "FS_SANDBOX_DENIED"
+    );
+    assert_eq!(
+        code(world.files.remove("home/settings.yaml")),
+        "FS_SANDBOX_DENIED"
+    );
+    assert_eq!(
+        code(world.files.rename("work/a.txt", "home/AGENTS.md")),
+        "FS_SANDBOX_DENIED"
+    );
 }
 
 #[test]
@@ -218,7 +326,8 @@ fn a_link_swapped_in_while_writing_never_leads_out() {
             while !done.load(Ordering::Relaxed) {
                 let flags = RenameFlags::EXCHANGE;
                 let at = rustix::fs::CWD;
-                rustix::fs::renameat_with(at, work.join("real"), at, work.join("link"), flags).unwrap();
+                rustix::fs::renameat_with(at, work.join("real"), at, work.join("link"), flags)
+                    .unwrap();
             }
         });
         for _ in 0..500 {
@@ -229,5 +338,8 @@ fn a_link_swapped_in_while_writing_never_leads_out() {
         done.store(true, Ordering::Relaxed);
     });
     assert_eq!(world.text("out/secret"), "outside");
-    assert_eq!(std::fs::read_dir(world.base.join("out")).unwrap().count(), 1);
+    assert_eq!(
+        std::fs::read_dir(world.base.join("out")).unwrap().count(),
+        1
+    );
 }

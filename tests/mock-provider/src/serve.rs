@@ -264,7 +264,7 @@ async fn play(
             Ok(true)
         }
         End::Reset => {
-            // Closing without lingering resets; what was sent before stays readable.
+            // Closing without lingering resets.
             stream.get_mut().set_zero_linger()?;
             Ok(false)
         }

@@ -36,7 +36,9 @@ struct Row {
 
 impl Row {
     fn takes(&self, spec: &EventSpec, key: Option<&str>) -> bool {
-        self.subscriptions.iter().any(|subscription| subscription.covers(spec.name, key))
+        self.subscriptions
+            .iter()
+            .any(|subscription| subscription.covers(spec.name, key))
     }
 }
 
@@ -56,15 +58,24 @@ impl Dispatch {
         let mut rows = Vec::with_capacity(listeners.len());
         for listener in listeners {
             let subscriptions = listener.subscriptions();
-            if let Some(unknown) = subscriptions.iter().find(|subscription| event(&subscription.event).is_none()) {
+            if let Some(unknown) = subscriptions
+                .iter()
+                .find(|subscription| event(&subscription.event).is_none())
+            {
                 return Err(AgentError::UnknownEvent {
                     listener: listener.name().to_owned(),
                     event: unknown.event.clone(),
                 });
             }
-            rows.push(Row { listener, subscriptions });
+            rows.push(Row {
+                listener,
+                subscriptions,
+            });
         }
-        let observers = Observers::new(rows.iter().map(|row| (&row.listener, row.subscriptions.as_slice())));
+        let observers = Observers::new(
+            rows.iter()
+                .map(|row| (&row.listener, row.subscriptions.as_slice())),
+        );
         Ok(Self { rows, observers })
     }
 
@@ -103,24 +114,28 @@ impl Dispatch {
             };
             match entry.verdict {
                 Verdict::Proceed => {}
-                Verdict::Rewrite(next) => match stamp(spec, row.listener.as_ref(), &[&payload], next) {
-                    Ok(next) => payload = next,
-                    Err(error) => {
-                        refuse_or_leave_out(spec, row, error)?;
-                        continue;
+                Verdict::Rewrite(next) => {
+                    match stamp(spec, row.listener.as_ref(), &[&payload], next) {
+                        Ok(next) => payload = next,
+                        Err(error) => {
+                            refuse_or_leave_out(spec, row, error)?;
+                            continue;
+                        }
                     }
-                },
+                }
                 Verdict::Settle(result) if only_proceeds(spec, &result) => {}
-                Verdict::Settle(result) => match stamp(spec, row.listener.as_ref(), &[&payload], result) {
-                    Ok(result) => {
-                        settled = Some(result);
-                        break;
+                Verdict::Settle(result) => {
+                    match stamp(spec, row.listener.as_ref(), &[&payload], result) {
+                        Ok(result) => {
+                            settled = Some(result);
+                            break;
+                        }
+                        Err(error) => {
+                            refuse_or_leave_out(spec, row, error)?;
+                            continue;
+                        }
                     }
-                    Err(error) => {
-                        refuse_or_leave_out(spec, row, error)?;
-                        continue;
-                    }
-                },
+                }
             }
             if let Some(carry) = entry.carry {
                 entered.push((row, carry));
@@ -135,7 +150,9 @@ impl Dispatch {
             let left = match row.listener.leave(name, carry, &outcome, cx).await {
                 Ok(None) => continue,
                 Ok(Some(result)) => stamp(spec, row.listener.as_ref(), &[&known, &outcome], result)
-                    .or_else(|error| refuse_or_leave_out(spec, row, error).map(|()| outcome.clone())),
+                    .or_else(|error| {
+                        refuse_or_leave_out(spec, row, error).map(|()| outcome.clone())
+                    }),
                 Err(error) => refuse_or_leave_out(spec, row, error).map(|()| outcome.clone()),
             };
             outcome = left?;
@@ -154,11 +171,19 @@ impl Dispatch {
         payload: &Json,
         cx: &EventContext,
     ) -> Result<Option<Json>, DispatchError<std::convert::Infallible>> {
-        let spec = event(name).filter(|spec| spec.mode == Mode::Decide).expect("a decided event of the table");
+        let spec = event(name)
+            .filter(|spec| spec.mode == Mode::Decide)
+            .expect("a decided event of the table");
         for row in self.rows.iter().filter(|row| row.takes(spec, key)) {
-            let answer = row.listener.decide(name, payload, cx).await.and_then(|answer| {
-                answer.map(|answer| stamp(spec, row.listener.as_ref(), &[], answer)).transpose()
-            });
+            let answer = row
+                .listener
+                .decide(name, payload, cx)
+                .await
+                .and_then(|answer| {
+                    answer
+                        .map(|answer| stamp(spec, row.listener.as_ref(), &[], answer))
+                        .transpose()
+                });
             match answer {
                 Ok(None) => {}
                 Ok(Some(answer)) => return Ok(Some(answer)),
@@ -180,7 +205,9 @@ impl Dispatch {
 }
 
 fn waterfall_spec(name: &'static str) -> &'static EventSpec {
-    event(name).filter(|spec| spec.mode == Mode::Waterfall).expect("a waterfall of the table")
+    event(name)
+        .filter(|spec| spec.mode == Mode::Waterfall)
+        .expect("a waterfall of the table")
 }
 
 /// A settled `allow` of `tools/pre-execute` only proceeds: no listener speaks
@@ -191,15 +218,28 @@ fn only_proceeds(spec: &EventSpec, result: &Json) -> bool {
         kind: String,
     }
     spec.name == "tools/pre-execute"
-        && serde_json::from_str::<Decision>(result.as_str()).is_ok_and(|decision| decision.kind == "allow")
+        && serde_json::from_str::<Decision>(result.as_str())
+            .is_ok_and(|decision| decision.kind == "allow")
 }
 
-fn refuse_or_leave_out<E>(spec: &EventSpec, row: &Row, error: ListenerError) -> Result<(), DispatchError<E>> {
+fn refuse_or_leave_out<E>(
+    spec: &EventSpec,
+    row: &Row,
+    error: ListenerError,
+) -> Result<(), DispatchError<E>> {
     match spec.on_failure {
         OnFailure::LeaveOut => Ok(()),
         OnFailure::Refuse => {
-            let event = event(spec.name).map_or("", |spec| spec.name);
-            Err(DispatchError::Listener { listener: row.listener.name().to_owned(), event, error })
+            let listener = row.listener.name().to_owned();
+            Err(DispatchError::Listener {
+                listener,
+                event: spec.name,
+                error,
+            })
         }
     }
 }
+
+#[cfg(test)]
+#[path = "chain_tests.rs"]
+mod tests;

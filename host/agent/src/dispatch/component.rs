@@ -7,7 +7,9 @@ use dsh_plugin::api::{Entry as ApiEntry, Verdict as ApiVerdict};
 use dsh_plugin::{CallContext, CallError};
 use dsh_session::Json;
 
-use super::listener::{Entry, EventContext, Listener, ListenerError, Standing, Subscription, Verdict};
+use super::listener::{
+    Entry, EventContext, Listener, ListenerError, Standing, Subscription, Verdict,
+};
 use crate::log::Log;
 use crate::ports::CallIdentity;
 use crate::tools::CallScope;
@@ -34,15 +36,30 @@ impl ComponentListener {
         log: Arc<Log>,
     ) -> Self {
         let subscriptions = mounted.subscriptions().iter();
-        let subscriptions =
-            subscriptions.map(|own| Subscription { event: own.event.clone(), only: own.only.clone() }).collect();
-        Self { row: mounted.id().to_owned(), sources, subscriptions, dispatch, identity, log }
+        let subscriptions = subscriptions
+            .map(|own| Subscription {
+                event: own.event.clone(),
+                only: own.only.clone(),
+            })
+            .collect();
+        Self {
+            row: mounted.id().to_owned(),
+            sources,
+            subscriptions,
+            dispatch,
+            identity,
+            log,
+        }
     }
 
     fn context(&self, event: &str, cx: Option<&EventContext>) -> CallContext {
         let scope = CallScope {
-            cancel: cx.map(|cx| cx.signal.token().child_token()).unwrap_or_default(),
-            time_ms: self.log.read(|session| session.last().map_or(0, |event| event.time)),
+            cancel: cx
+                .map(|cx| cx.signal.token().child_token())
+                .unwrap_or_default(),
+            time_ms: self
+                .log
+                .read(|session| session.last().map_or(0, |event| event.time)),
         };
         self.identity.context(&self.row, event, &scope)
     }
@@ -54,7 +71,8 @@ fn failed(error: CallError) -> ListenerError {
 }
 
 fn json(what: &str, text: &str) -> Result<Json, ListenerError> {
-    Json::normalise(text).map_err(|error| ListenerError::new("INVALID", format!("its {what} is {error}")))
+    Json::normalise(text)
+        .map_err(|error| ListenerError::new("INVALID", format!("its {what} is {error}")))
 }
 
 #[async_trait]
@@ -64,17 +82,28 @@ impl Listener for ComponentListener {
     }
 
     fn standing(&self) -> Standing {
-        Standing::Row { row: self.row.clone(), sources: self.sources.clone() }
+        Standing::Row {
+            row: self.row.clone(),
+            sources: self.sources.clone(),
+        }
     }
 
     fn subscriptions(&self) -> Vec<Subscription> {
         self.subscriptions.clone()
     }
 
-    async fn enter(&self, event: &str, payload: &Json, cx: &EventContext) -> Result<Entry, ListenerError> {
+    async fn enter(
+        &self,
+        event: &str,
+        payload: &Json,
+        cx: &EventContext,
+    ) -> Result<Entry, ListenerError> {
         let context = self.context(event, Some(cx));
-        let ApiEntry { verdict, carry } =
-            self.dispatch.enter(&context, event, payload.as_str().to_owned()).await.map_err(failed)?;
+        let ApiEntry { verdict, carry } = self
+            .dispatch
+            .enter(&context, event, payload.as_str().to_owned())
+            .await
+            .map_err(failed)?;
         let verdict = match verdict {
             ApiVerdict::Proceed => Verdict::Proceed,
             ApiVerdict::Rewrite(text) => Verdict::Rewrite(json("payload", &text)?),
@@ -91,19 +120,42 @@ impl Listener for ComponentListener {
         cx: &EventContext,
     ) -> Result<Option<Json>, ListenerError> {
         let context = self.context(event, Some(cx));
-        let result = self.dispatch.leave(&context, event, carry, outcome.as_str().to_owned()).await;
-        result.map_err(failed)?.map(|text| json("result", &text)).transpose()
+        let result = self
+            .dispatch
+            .leave(&context, event, carry, outcome.as_str().to_owned())
+            .await;
+        result
+            .map_err(failed)?
+            .map(|text| json("result", &text))
+            .transpose()
     }
 
-    async fn decide(&self, event: &str, payload: &Json, cx: &EventContext) -> Result<Option<Json>, ListenerError> {
+    async fn decide(
+        &self,
+        event: &str,
+        payload: &Json,
+        cx: &EventContext,
+    ) -> Result<Option<Json>, ListenerError> {
         let context = self.context(event, Some(cx));
-        let answer = self.dispatch.decide(&context, event, payload.as_str().to_owned()).await;
-        answer.map_err(failed)?.map(|text| json("answer", &text)).transpose()
+        let answer = self
+            .dispatch
+            .decide(&context, event, payload.as_str().to_owned())
+            .await;
+        answer
+            .map_err(failed)?
+            .map(|text| json("answer", &text))
+            .transpose()
     }
 
     async fn notify(&self, event: &str, payloads: &[Json]) {
-        let payloads = payloads.iter().map(|payload| payload.as_str().to_owned()).collect();
+        let payloads = payloads
+            .iter()
+            .map(|payload| payload.as_str().to_owned())
+            .collect();
         // Observation is left out where it fails; the row's own quarantine counts the failure.
-        let _ = self.dispatch.notify(&self.context(event, None), event, payloads).await;
+        let _ = self
+            .dispatch
+            .notify(&self.context(event, None), event, payloads)
+            .await;
     }
 }

@@ -34,24 +34,69 @@ pub struct EventSpec {
     pub messages: Option<&'static str>,
 }
 
-const fn spec(name: &'static str, mode: Mode, on_failure: OnFailure, messages: Option<&'static str>) -> EventSpec {
-    EventSpec { name, mode, on_failure, messages }
+const fn spec(
+    name: &'static str,
+    mode: Mode,
+    on_failure: OnFailure,
+    messages: Option<&'static str>,
+) -> EventSpec {
+    EventSpec {
+        name,
+        mode,
+        on_failure,
+        messages,
+    }
 }
 
 const EVENTS: &[EventSpec] = &[
-    spec("agent/pre-step", Mode::Waterfall, OnFailure::Refuse, Some("messages")),
+    spec(
+        "agent/pre-step",
+        Mode::Waterfall,
+        OnFailure::Refuse,
+        Some("messages"),
+    ),
     spec("agent/request", Mode::Waterfall, OnFailure::Refuse, None),
-    spec("agent/request-error", Mode::Waterfall, OnFailure::LeaveOut, None),
-    spec("system-prompt/assemble", Mode::Waterfall, OnFailure::Refuse, None),
-    spec("tools/pre-execute", Mode::Waterfall, OnFailure::Refuse, None),
+    spec(
+        "agent/request-error",
+        Mode::Waterfall,
+        OnFailure::LeaveOut,
+        None,
+    ),
+    spec(
+        "system-prompt/assemble",
+        Mode::Waterfall,
+        OnFailure::Refuse,
+        None,
+    ),
+    spec(
+        "tools/pre-execute",
+        Mode::Waterfall,
+        OnFailure::Refuse,
+        None,
+    ),
     spec("tools/execute", Mode::Waterfall, OnFailure::Refuse, None),
-    spec("tools/post-execute", Mode::Waterfall, OnFailure::Refuse, Some("additionalContexts")),
-    spec("agent/turn-stopping", Mode::Decide, OnFailure::LeaveOut, Some("messages")),
+    spec(
+        "tools/post-execute",
+        Mode::Waterfall,
+        OnFailure::Refuse,
+        Some("additionalContexts"),
+    ),
+    spec(
+        "agent/turn-stopping",
+        Mode::Decide,
+        OnFailure::LeaveOut,
+        Some("messages"),
+    ),
     spec("approval/request", Mode::Decide, OnFailure::Refuse, None),
     spec("session/event", Mode::Notify, OnFailure::LeaveOut, None),
     spec("agent/status", Mode::Notify, OnFailure::LeaveOut, None),
     spec("agent/error", Mode::Notify, OnFailure::LeaveOut, None),
-    spec("agent/session-start", Mode::Notify, OnFailure::LeaveOut, None),
+    spec(
+        "agent/session-start",
+        Mode::Notify,
+        OnFailure::LeaveOut,
+        None,
+    ),
     spec("tools/result", Mode::Notify, OnFailure::LeaveOut, None),
 ];
 

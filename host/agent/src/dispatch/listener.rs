@@ -21,14 +21,18 @@ impl Subscription {
     /// All of an event.
     #[must_use]
     pub fn all(event: &str) -> Self {
-        Self { event: event.to_owned(), only: Vec::new() }
+        Self {
+            event: event.to_owned(),
+            only: Vec::new(),
+        }
     }
 
     /// Whether this subscription covers an event of that key (event kind or tool name).
     #[must_use]
     pub fn covers(&self, event: &str, key: Option<&str>) -> bool {
         self.event == event
-            && (self.only.is_empty() || key.is_some_and(|key| self.only.iter().any(|only| only == key)))
+            && (self.only.is_empty()
+                || key.is_some_and(|key| self.only.iter().any(|only| only == key)))
     }
 }
 
@@ -56,19 +60,28 @@ impl Entry {
     /// On, and no `leave`.
     #[must_use]
     pub fn proceed() -> Self {
-        Self { verdict: Verdict::Proceed, carry: None }
+        Self {
+            verdict: Verdict::Proceed,
+            carry: None,
+        }
     }
 
     /// On, and `leave` with this.
     #[must_use]
     pub fn carrying(carry: impl Into<String>) -> Self {
-        Self { verdict: Verdict::Proceed, carry: Some(carry.into()) }
+        Self {
+            verdict: Verdict::Proceed,
+            carry: Some(carry.into()),
+        }
     }
 
     /// No further.
     #[must_use]
     pub fn settle(result: Json) -> Self {
-        Self { verdict: Verdict::Settle(result), carry: None }
+        Self {
+            verdict: Verdict::Settle(result),
+            carry: None,
+        }
     }
 }
 
@@ -107,7 +120,10 @@ pub struct ListenerError {
 impl ListenerError {
     /// A failure with a code.
     pub fn new(code: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { code: code.into(), message: message.into() }
+        Self {
+            code: code.into(),
+            message: message.into(),
+        }
     }
 }
 
@@ -126,7 +142,12 @@ pub trait Listener: Send + Sync {
     fn subscriptions(&self) -> Vec<Subscription>;
 
     /// A waterfall, on the way in.
-    async fn enter(&self, _event: &str, _payload: &Json, _cx: &EventContext) -> Result<Entry, ListenerError> {
+    async fn enter(
+        &self,
+        _event: &str,
+        _payload: &Json,
+        _cx: &EventContext,
+    ) -> Result<Entry, ListenerError> {
         Ok(Entry::proceed())
     }
 
@@ -142,7 +163,12 @@ pub trait Listener: Send + Sync {
     }
 
     /// An event that asks.
-    async fn decide(&self, _event: &str, _payload: &Json, _cx: &EventContext) -> Result<Option<Json>, ListenerError> {
+    async fn decide(
+        &self,
+        _event: &str,
+        _payload: &Json,
+        _cx: &EventContext,
+    ) -> Result<Option<Json>, ListenerError> {
         Ok(None)
     }
 

@@ -27,7 +27,9 @@ struct Observer {
 pub(super) struct Observers(Vec<Observer>);
 
 impl Observers {
-    pub(super) fn new<'a>(rows: impl Iterator<Item = (&'a Arc<dyn Listener>, &'a [Subscription])>) -> Self {
+    pub(super) fn new<'a>(
+        rows: impl Iterator<Item = (&'a Arc<dyn Listener>, &'a [Subscription])>,
+    ) -> Self {
         let told = |subscription: &&Subscription| {
             event(&subscription.event).is_some_and(|spec| spec.mode == Mode::Notify)
         };
@@ -39,15 +41,27 @@ impl Observers {
                 }
                 let (queue, told) = mpsc::unbounded_channel();
                 let task = tokio::spawn(deliver(Arc::clone(listener), told));
-                Some(Observer { subscriptions, queue, task: Mutex::new(Some(task)) })
+                Some(Observer {
+                    subscriptions,
+                    queue,
+                    task: Mutex::new(Some(task)),
+                })
             })
             .collect(),
         )
     }
 
-    pub(super) fn tell(&self, name: &'static str, key: Option<&str>, payload: impl FnOnce() -> Json) {
+    pub(super) fn tell(
+        &self,
+        name: &'static str,
+        key: Option<&str>,
+        payload: impl FnOnce() -> Json,
+    ) {
         let takes = |observer: &&Observer| {
-            observer.subscriptions.iter().any(|subscription| subscription.covers(name, key))
+            observer
+                .subscriptions
+                .iter()
+                .any(|subscription| subscription.covers(name, key))
         };
         let mut made: Option<Json> = None;
         let mut payload = Some(payload);
@@ -74,7 +88,11 @@ impl Observers {
 impl Drop for Observers {
     fn drop(&mut self) {
         for observer in &self.0 {
-            let task = observer.task.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+            let task = observer
+                .task
+                .lock()
+                .unwrap_or_else(std::sync::PoisonError::into_inner)
+                .take();
             if let Some(task) = task {
                 task.abort();
             }

@@ -17,14 +17,24 @@ pub(super) fn stamp(
     known: &[&Json],
     result: Json,
 ) -> Result<Json, ListenerError> {
-    let Some(member) = spec.messages else { return Ok(result) };
-    let Some(messages) = result.get(member) else { return Ok(result) };
+    let Some(member) = spec.messages else {
+        return Ok(result);
+    };
+    let Some(messages) = result.get(member) else {
+        return Ok(result);
+    };
     if !messages.is_array() {
-        return Err(ListenerError::new("INVALID", format!("{member} of its result is no list")));
+        return Err(ListenerError::new(
+            "INVALID",
+            format!("{member} of its result is no list"),
+        ));
     }
     let standing = listener.standing();
-    let shown: Vec<Value<'_>> =
-        known.iter().filter_map(|json| json.get(member)).flat_map(Value::items).collect();
+    let shown: Vec<Value<'_>> = known
+        .iter()
+        .filter_map(|json| json.get(member))
+        .flat_map(Value::items)
+        .collect();
     let mut stamped = Vec::new();
     for message in messages.items() {
         if shown.contains(&message) {
@@ -39,9 +49,17 @@ pub(super) fn stamp(
 /// A message of the listener's own.
 pub(crate) fn own_message(standing: &Standing, message: Value<'_>) -> Result<Json, ListenerError> {
     if !message.get("content").is_some_and(Value::is_array) {
-        return Err(ListenerError::new("INVALID", "a message in its result has no list of content blocks"));
+        return Err(ListenerError::new(
+            "INVALID",
+            "a message in its result has no list of content blocks",
+        ));
     }
-    let content: Vec<Json> = message.get("content").into_iter().flat_map(Value::items).map(Value::to_json).collect();
+    let content: Vec<Json> = message
+        .get("content")
+        .into_iter()
+        .flat_map(Value::items)
+        .map(Value::to_json)
+        .collect();
     let source = message.get("source").filter(|source| source.is_object());
     match standing {
         Standing::Host => {
@@ -53,9 +71,13 @@ pub(crate) fn own_message(standing: &Standing, message: Value<'_>) -> Result<Jso
             Ok(Message::mint(&content, &source).json().clone())
         }
         Standing::Row { row, sources } => {
-            let kind = source.and_then(|source| source.get("kind")).and_then(Value::text);
+            let kind = source
+                .and_then(|source| source.get("kind"))
+                .and_then(Value::text);
             let source = match (source, kind) {
-                (Some(source), Some(kind)) if sources.iter().any(|own| *own == *kind) => source.to_json(),
+                (Some(source), Some(kind)) if sources.iter().any(|own| *own == *kind) => {
+                    source.to_json()
+                }
                 (source, _) => plugin_source(row, source),
             };
             Ok(Message::mint(&content, &source).json().clone())

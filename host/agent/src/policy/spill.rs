@@ -27,7 +27,10 @@ impl SpillPolicy {
     /// Spills what is longer than `max_inline_bytes` to this store.
     #[must_use]
     pub fn new(max_inline_bytes: usize, store: Arc<dyn Spill>) -> Self {
-        Self { max_inline_bytes, store }
+        Self {
+            max_inline_bytes,
+            store,
+        }
     }
 }
 
@@ -41,8 +44,17 @@ impl Listener for SpillPolicy {
         vec![Subscription::all("tools/post-execute")]
     }
 
-    async fn enter(&self, _event: &str, payload: &Json, _cx: &EventContext) -> Result<Entry, ListenerError> {
-        if payload.get("name").and_then(Value::string).is_some_and(|name| name.is("read")) {
+    async fn enter(
+        &self,
+        _event: &str,
+        payload: &Json,
+        _cx: &EventContext,
+    ) -> Result<Entry, ListenerError> {
+        if payload
+            .get("name")
+            .and_then(Value::string)
+            .is_some_and(|name| name.is("read"))
+        {
             return Ok(Entry::proceed());
         }
         // What the result is if nobody inside replaces it.
@@ -64,24 +76,44 @@ impl Listener for SpillPolicy {
         outcome: &Json,
         _cx: &EventContext,
     ) -> Result<Option<Json>, ListenerError> {
-        let accepted = outcome.get("kind").and_then(Value::string).is_some_and(|kind| kind.is("accept"));
+        let accepted = outcome
+            .get("kind")
+            .and_then(Value::string)
+            .is_some_and(|kind| kind.is("accept"));
         if !accepted || outcome.get("value").is_some() {
             return Ok(None);
         }
-        let Ok(carry) = Json::normalise(&carry) else { return Ok(None) };
-        let Some(text) = outcome.get("content").or_else(|| carry.get("content")).and_then(plain_text) else {
+        let Ok(carry) = Json::normalise(&carry) else {
+            return Ok(None);
+        };
+        let Some(text) = outcome
+            .get("content")
+            .or_else(|| carry.get("content"))
+            .and_then(plain_text)
+        else {
             return Ok(None);
         };
         if text.len() <= self.max_inline_bytes {
             return Ok(None);
         }
-        let call = carry.get("callId").and_then(Value::text).unwrap_or_default();
+        let call = carry
+            .get("callId")
+            .and_then(Value::text)
+            .unwrap_or_default();
         let name = format!("{}.txt", file_name(&call));
         // A store that fails leaves the result as it was: long, but whole.
-        let Ok(locator) = self.store.store(&name, text.clone().into_bytes()).await else { return Ok(None) };
-        let Some(short) = shortened(&text, self.max_inline_bytes, &locator) else { return Ok(None) };
+        let Ok(locator) = self.store.store(&name, text.clone().into_bytes()).await else {
+            return Ok(None);
+        };
+        let Some(short) = shortened(&text, self.max_inline_bytes, &locator) else {
+            return Ok(None);
+        };
         Ok(Some(Json::object(|object| {
-            for (key, value) in outcome.value().entries().filter(|(key, _)| !key.is("content")) {
+            for (key, value) in outcome
+                .value()
+                .entries()
+                .filter(|(key, _)| !key.is("content"))
+            {
                 object.value(&key.decode(), value);
             }
             object.array("content", |blocks| {
@@ -118,24 +150,43 @@ pub(crate) fn shortened(text: &str, cap: usize, locator: &str) -> Option<String>
     let head = &text[..floor_boundary(text, budget.div_ceil(2))];
     let tail = &text[ceil_boundary(text, text.len() - budget / 2)..];
     let shown = head.len() + tail.len();
-    let preview = if shown == 0 { String::new() } else { format!("{head}{tail}\n\n") };
+    let preview = if shown == 0 {
+        String::new()
+    } else {
+        format!("{head}{tail}\n\n")
+    };
     let short = format!("{preview}{}", notice(text.len() - shown, head.len()));
     (short.len() <= cap).then_some(short)
 }
 
 fn floor_boundary(text: &str, at: usize) -> usize {
-    (0..=at.min(text.len())).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0)
+    (0..=at.min(text.len()))
+        .rev()
+        .find(|&at| text.is_char_boundary(at))
+        .unwrap_or(0)
 }
 
 fn ceil_boundary(text: &str, at: usize) -> usize {
-    (at..=text.len()).find(|&at| text.is_char_boundary(at)).unwrap_or(text.len())
+    (at..=text.len())
+        .find(|&at| text.is_char_boundary(at))
+        .unwrap_or(text.len())
 }
 
 /// A call's id as a file name: it is the model's text and may hold anything.
 fn file_name(call_id: &str) -> String {
-    let clean = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '-' };
+    let clean = |c: char| {
+        if c.is_ascii_alphanumeric() || c == '-' || c == '_' {
+            c
+        } else {
+            '-'
+        }
+    };
     let name: String = call_id.chars().take(80).map(clean).collect();
-    if name.is_empty() { "result".to_owned() } else { name }
+    if name.is_empty() {
+        "result".to_owned()
+    } else {
+        name
+    }
 }
 
 #[cfg(test)]

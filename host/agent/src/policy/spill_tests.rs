@@ -17,14 +17,23 @@ fn cuts_fall_between_characters() {
         let text = "€".repeat(400);
         let short = shortened(&text, cap, "/x").unwrap();
         assert!(short.len() <= cap);
-        assert!(short.split('(').next().unwrap().chars().all(|c| c == '€' || c == '\n'));
+        assert!(
+            short
+                .split('(')
+                .next()
+                .unwrap()
+                .chars()
+                .all(|c| c == '€' || c == '\n')
+        );
     }
 }
 
 #[test]
 fn a_cap_that_only_the_notice_fits_shows_only_the_notice() {
     let text = "x".repeat(1000);
-    let bare = (0..400).find_map(|cap| shortened(&text, cap, "/x")).unwrap();
+    let bare = (0..400)
+        .find_map(|cap| shortened(&text, cap, "/x"))
+        .unwrap();
     assert!(bare.starts_with("(1000 bytes are left out"), "{bare}");
     assert!(shortened(&text, 10, "/x").is_none());
 }

@@ -21,18 +21,32 @@ impl Listener for TimeoutPolicy {
         vec![Subscription::all("tools/execute")]
     }
 
-    async fn enter(&self, _event: &str, payload: &Json, _cx: &EventContext) -> Result<Entry, ListenerError> {
+    async fn enter(
+        &self,
+        _event: &str,
+        payload: &Json,
+        _cx: &EventContext,
+    ) -> Result<Entry, ListenerError> {
         let number = |key: &str| payload.get(key).and_then(Value::u64);
-        let Some(own) = number("timeoutMs") else { return Ok(Entry::proceed()) };
+        let Some(own) = number("timeoutMs") else {
+            return Ok(Entry::proceed());
+        };
         if number("deadlineMs").is_some_and(|sooner| sooner <= own) {
             return Ok(Entry::proceed());
         }
         let bounded = Json::object(|object| {
-            for (key, value) in payload.value().entries().filter(|(key, _)| !key.is("deadlineMs")) {
+            for (key, value) in payload
+                .value()
+                .entries()
+                .filter(|(key, _)| !key.is("deadlineMs"))
+            {
                 object.value(&key.decode(), value);
             }
             object.u64("deadlineMs", own);
         });
-        Ok(Entry { verdict: Verdict::Rewrite(bounded), carry: None })
+        Ok(Entry {
+            verdict: Verdict::Rewrite(bounded),
+            carry: None,
+        })
     }
 }

@@ -22,7 +22,11 @@ impl ComponentPrompt {
     /// Of a mounted row's prompt.
     #[must_use]
     pub fn new(row: &str, prompt: Prompt, identity: Arc<CallIdentity>) -> Self {
-        Self { row: row.to_owned(), prompt, identity }
+        Self {
+            row: row.to_owned(),
+            prompt,
+            identity,
+        }
     }
 }
 
@@ -32,9 +36,16 @@ impl PromptSource for ComponentPrompt {
         &self.row
     }
 
-    async fn sections(&self, variables: &Json, scope: &CallScope) -> Result<Vec<PromptSection>, PluginError> {
+    async fn sections(
+        &self,
+        variables: &Json,
+        scope: &CallScope,
+    ) -> Result<Vec<PromptSection>, PluginError> {
         let context: CallContext = self.identity.context(&self.row, "sections", scope);
-        let sections = self.prompt.sections(&context, variables.as_str().to_owned()).await;
+        let sections = self
+            .prompt
+            .sections(&context, variables.as_str().to_owned())
+            .await;
         sections.map_err(dsh_plugin::CallError::into_plugin_error)
     }
 }

@@ -26,7 +26,10 @@ impl HostFacts {
 
     fn last(&self, kind: &Kind, member: &str) -> Option<String> {
         self.log.read(|session| {
-            let text = session.last_of(kind).and_then(|event| event.data.get(member)).and_then(Value::text);
+            let text = session
+                .last_of(kind)
+                .and_then(|event| event.data.get(member))
+                .and_then(Value::text);
             text.map(std::borrow::Cow::into_owned)
         })
     }
@@ -38,11 +41,19 @@ impl PromptSource for HostFacts {
         "host"
     }
 
-    async fn sections(&self, variables: &Json, _scope: &CallScope) -> Result<Vec<PromptSection>, PluginError> {
+    async fn sections(
+        &self,
+        variables: &Json,
+        _scope: &CallScope,
+    ) -> Result<Vec<PromptSection>, PluginError> {
         let cwd = variables.get("cwd").and_then(Value::text);
         let cwd = cwd.as_deref().unwrap_or("the working directory");
-        let sandbox = self.last(&Kind::SandboxMode, "mode").and_then(|mode| sandbox_text(&mode, cwd));
-        let approval = self.last(&Kind::ApprovalPolicy, "policy").and_then(|policy| approval_text(&policy));
+        let sandbox = self
+            .last(&Kind::SandboxMode, "mode")
+            .and_then(|mode| sandbox_text(&mode, cwd));
+        let approval = self
+            .last(&Kind::ApprovalPolicy, "policy")
+            .and_then(|policy| approval_text(&policy));
         let section = |name: &str, order: f64, text: String| PromptSection {
             place: Place::Context,
             name: name.to_owned(),
@@ -50,10 +61,13 @@ impl PromptSource for HostFacts {
             text,
             complete: false,
         };
-        Ok([("sandbox:policy", 110.0, sandbox), ("approval:policy", 115.0, approval)]
-            .into_iter()
-            .filter_map(|(name, order, text)| Some(section(name, order, text?)))
-            .collect())
+        Ok([
+            ("sandbox:policy", 110.0, sandbox),
+            ("approval:policy", 115.0, approval),
+        ]
+        .into_iter()
+        .filter_map(|(name, order, text)| Some(section(name, order, text?)))
+        .collect())
     }
 }
 

@@ -34,7 +34,11 @@ pub trait PromptSource: Send + Sync {
     ///
     /// # Errors
     /// Ends the turn: a prompt with a hole in it would mislead the model silently.
-    async fn sections(&self, variables: &Json, scope: &CallScope) -> Result<Vec<PromptSection>, PluginError>;
+    async fn sections(
+        &self,
+        variables: &Json,
+        scope: &CallScope,
+    ) -> Result<Vec<PromptSection>, PluginError>;
 }
 
 /// All sources of an agent, a list for each layer, farthest first.
@@ -73,27 +77,44 @@ impl Prompts {
         for layer in &self.layers {
             let mut of_layer: Vec<PromptSection> = Vec::new();
             for source in layer {
-                let failed = |error: PluginError| AgentError::Prompt(format!("{}: {}", source.name(), error.message));
+                let failed = |error: PluginError| {
+                    AgentError::Prompt(format!("{}: {}", source.name(), error.message))
+                };
                 for section in source.sections(variables, scope).await.map_err(failed)? {
-                    if of_layer.iter().any(|other| other.place == section.place && other.name == section.name) {
+                    if of_layer
+                        .iter()
+                        .any(|other| other.place == section.place && other.name == section.name)
+                    {
                         let name = &section.name;
-                        return Err(AgentError::Prompt(format!("two rows give a section \"{name}\"")));
+                        return Err(AgentError::Prompt(format!(
+                            "two rows give a section \"{name}\""
+                        )));
                     }
                     of_layer.push(section);
                 }
             }
-            sections.retain(|far| !of_layer.iter().any(|near| near.place == far.place && near.name == far.name));
+            sections.retain(|far| {
+                !of_layer
+                    .iter()
+                    .any(|near| near.place == far.place && near.name == far.name)
+            });
             sections.append(&mut of_layer);
         }
         let assembled = Assembly::of(sections)?;
         if !dispatch.listens("system-prompt/assemble", None) {
             return Ok(assembled);
         }
-        let context = EventContext { signal: signal.clone() };
+        let context = EventContext {
+            signal: signal.clone(),
+        };
         let edited = dispatch
-            .waterfall("system-prompt/assemble", None, assembled.view(), &context, |assembly| async {
-                Ok::<_, AgentError>(assembly)
-            })
+            .waterfall(
+                "system-prompt/assemble",
+                None,
+                assembled.view(),
+                &context,
+                |assembly| async { Ok::<_, AgentError>(assembly) },
+            )
             .await
             .map_err(|error| AgentError::Prompt(error.to_string()))?;
         assembled.edited(&edited)
@@ -102,9 +123,13 @@ impl Prompts {
 
 impl Assembly {
     fn of(sections: Vec<PromptSection>) -> Result<Self, AgentError> {
-        let (system, context): (Vec<_>, Vec<_>) =
-            sections.into_iter().partition(|section| section.place == Place::System);
-        Ok(Self { system: in_order(system)?, context: in_order(context)? })
+        let (system, context): (Vec<_>, Vec<_>) = sections
+            .into_iter()
+            .partition(|section| section.place == Place::System);
+        Ok(Self {
+            system: in_order(system)?,
+            context: in_order(context)?,
+        })
     }
 
     /// The system prompt; empty when no section says anything.
@@ -115,7 +140,9 @@ impl Assembly {
 
     /// The facts of the snapshot that say something, in order.
     pub(crate) fn context(&self) -> impl Iterator<Item = &PromptSection> {
-        self.context.iter().filter(|section| !section.text.is_empty())
+        self.context
+            .iter()
+            .filter(|section| !section.text.is_empty())
     }
 
     fn view(&self) -> Json {
@@ -124,7 +151,10 @@ impl Assembly {
                 assembly.array(member, |list| {
                     for section in sections {
                         list.object(|object| {
-                            object.str("name", &section.name).f64("order", section.order).str("text", &section.text);
+                            object
+                                .str("name", &section.name)
+                                .f64("order", section.order)
+                                .str("text", &section.text);
                         });
                     }
                 });
@@ -138,9 +168,15 @@ impl Assembly {
             if before.iter().any(|section| section.complete) {
                 return Ok(before);
             }
-            let Some(list) = by.get(member) else { return Ok(before) };
+            let Some(list) = by.get(member) else {
+                return Ok(before);
+            };
             let sections = list.items().map(|item| {
-                let text = |key: &str| item.get(key).and_then(Value::text).map(std::borrow::Cow::into_owned);
+                let text = |key: &str| {
+                    item.get(key)
+                        .and_then(Value::text)
+                        .map(std::borrow::Cow::into_owned)
+                };
                 Some(PromptSection {
                     place,
                     name: text("name")?,
@@ -164,7 +200,9 @@ impl Assembly {
 fn in_order(mut sections: Vec<PromptSection>) -> Result<Vec<PromptSection>, AgentError> {
     let complete = sections.iter().filter(|section| section.complete).count();
     if complete > 1 {
-        return Err(AgentError::Prompt("two rows give a section that wants to be the only one".into()));
+        return Err(AgentError::Prompt(
+            "two rows give a section that wants to be the only one".into(),
+        ));
     }
     if complete == 1 {
         sections.retain(|section| section.complete);
@@ -174,8 +212,11 @@ fn in_order(mut sections: Vec<PromptSection>) -> Result<Vec<PromptSection>, Agen
 }
 
 fn joined(sections: &[PromptSection]) -> String {
-    let texts: Vec<&str> =
-        sections.iter().map(|section| section.text.as_str()).filter(|text| !text.is_empty()).collect();
+    let texts: Vec<&str> = sections
+        .iter()
+        .map(|section| section.text.as_str())
+        .filter(|text| !text.is_empty())
+        .collect();
     texts.join("\n\n")
 }
 

@@ -23,50 +23,99 @@ impl PromptSource for Fixed {
 }
 
 fn section(name: &str, order: f64, text: &str) -> PromptSection {
-    PromptSection { place: Place::System, name: name.into(), order, text: text.into(), complete: false }
+    PromptSection {
+        place: Place::System,
+        name: name.into(),
+        order,
+        text: text.into(),
+        complete: false,
+    }
 }
 
 fn complete(name: &str) -> PromptSection {
-    PromptSection { complete: true, ..section(name, 0.0, "only this") }
+    PromptSection {
+        complete: true,
+        ..section(name, 0.0, "only this")
+    }
 }
 
 async fn assembled(layers: Vec<Vec<Vec<PromptSection>>>) -> Result<Assembly, String> {
     let layers = layers.into_iter().map(|layer| {
-        layer.into_iter().map(|sections| Arc::new(Fixed("row", sections)) as Arc<dyn PromptSource>).collect()
+        layer
+            .into_iter()
+            .map(|sections| Arc::new(Fixed("row", sections)) as Arc<dyn PromptSource>)
+            .collect()
     });
     let dispatch = Dispatch::new(Vec::new()).unwrap();
     let prompts = Prompts::new(layers.collect());
-    let assembly = prompts.assemble(&Json::empty_object(), &CallScope::default(), &dispatch, &Signal::new()).await;
+    let assembly = prompts
+        .assemble(
+            &Json::empty_object(),
+            &CallScope::default(),
+            &dispatch,
+            &Signal::new(),
+        )
+        .await;
     assembly.map_err(|error| error.to_string())
 }
 
 #[tokio::test]
 async fn sections_stand_in_order_joined_by_one_blank_line_and_empty_ones_are_dropped() {
     let first = vec![section("b", 100.0, " b "), section("empty", 50.0, "")];
-    let second = vec![section("a", -100.0, "a\n"), section("c", 100.0, "c"), section("half", 116.5, "h")];
-    assert_eq!(assembled(vec![vec![first, second]]).await.unwrap().system(), "a\n\n\n b \n\nc\n\nh");
+    let second = vec![
+        section("a", -100.0, "a\n"),
+        section("c", 100.0, "c"),
+        section("half", 116.5, "h"),
+    ];
+    assert_eq!(
+        assembled(vec![vec![first, second]]).await.unwrap().system(),
+        "a\n\n\n b \n\nc\n\nh"
+    );
 }
 
 #[tokio::test]
 async fn a_nearer_layer_shadows_and_a_name_twice_in_one_layer_is_a_fault() {
     let far = vec![vec![section("x", 0.0, "far")]];
     let near = vec![vec![section("x", 0.0, "near")]];
-    assert_eq!(assembled(vec![far.clone(), near.clone()]).await.unwrap().system(), "near");
+    assert_eq!(
+        assembled(vec![far.clone(), near.clone()])
+            .await
+            .unwrap()
+            .system(),
+        "near"
+    );
     let twice = assembled(vec![[far, near].concat()]).await;
     assert!(twice.unwrap_err().contains("\"x\""));
 }
 
 #[tokio::test]
 async fn a_complete_section_is_the_only_one_and_two_are_a_fault() {
-    let one = assembled(vec![vec![vec![section("x", 0.0, "x"), complete("y")]]]).await.unwrap();
+    let one = assembled(vec![vec![vec![section("x", 0.0, "x"), complete("y")]]])
+        .await
+        .unwrap();
     assert_eq!(one.system(), "only this");
-    assert!(assembled(vec![vec![vec![complete("x"), complete("y")]]]).await.is_err());
+    assert!(
+        assembled(vec![vec![vec![complete("x"), complete("y")]]])
+            .await
+            .is_err()
+    );
 }
 
 #[tokio::test]
 async fn contexts_are_a_list_of_their_own() {
-    let context = PromptSection { place: Place::Context, ..section("x", 0.0, "fact") };
-    let assembly = assembled(vec![vec![vec![section("x", 0.0, "x"), context]]]).await.unwrap();
+    let context = PromptSection {
+        place: Place::Context,
+        ..section("x", 0.0, "fact")
+    };
+    let assembly = assembled(vec![vec![vec![section("x", 0.0, "x"), context]]])
+        .await
+        .unwrap();
     assert_eq!(assembly.system(), "x");
-    assert_eq!(assembly.context().map(|section| section.text.as_str()).collect::<Vec<_>>(), ["fact"]);
+    assert_eq!(
+        assembly
+            .context()
+            .map(|section| section.text.as_str())
+            .collect::<Vec<_>>(),
+        ["fact"]
+    );
 }

@@ -15,8 +15,7 @@ const PLUGIN: &str = "@deepseek-ai/dsh-system-prompt";
 
 const LEAD: &str =
     "Current runtime context. It replaces any runtime context given earlier in this conversation.";
-const CLEARED: &str =
-    "No runtime context applies any more. Disregard any runtime context given earlier in this conversation.";
+const CLEARED: &str = "No runtime context applies any more. Disregard any runtime context given earlier in this conversation.";
 
 /// What was told last, folded as far as the log was read.
 #[derive(Clone, Debug, Default)]
@@ -40,20 +39,30 @@ impl Snapshot {
     ) -> Option<Message> {
         self.fold(session);
         let facts: Vec<_> = facts.collect();
-        let standing = self.last.as_ref().filter(|told| session.surface().nodes().contains(&told.seq));
+        let standing = self
+            .last
+            .as_ref()
+            .filter(|told| session.surface().nodes().contains(&told.seq));
         if facts.is_empty() {
             // Nothing was ever told: nothing to take back.
             self.last.as_ref()?;
-            return standing.is_none_or(|told| told.text != CLEARED).then(cleared);
+            return standing
+                .is_none_or(|told| told.text != CLEARED)
+                .then(cleared);
         }
         let text = rendered(&facts);
-        standing.is_none_or(|told| told.text != text).then(|| snapshot(&facts, &text))
+        standing
+            .is_none_or(|told| told.text != text)
+            .then(|| snapshot(&facts, &text))
     }
 
     fn fold(&mut self, session: &Session) {
         for event in session.events_from(Seq(self.read)) {
             if let Some(text) = told(event) {
-                self.last = Some(Told { seq: event.seq, text });
+                self.last = Some(Told {
+                    seq: event.seq,
+                    text,
+                });
             }
         }
         self.read = session.next_seq().0;
@@ -65,7 +74,11 @@ fn told(event: &Event) -> Option<String> {
     if event.kind != Kind::UserMessage {
         return None;
     }
-    let plugin = event.data.value().path(&["source", "plugin"]).and_then(Value::string)?;
+    let plugin = event
+        .data
+        .value()
+        .path(&["source", "plugin"])
+        .and_then(Value::string)?;
     if !plugin.is(PLUGIN) {
         return None;
     }
@@ -84,7 +97,10 @@ fn rendered(facts: &[(&str, &str)]) -> String {
 
 fn snapshot(facts: &[(&str, &str)], text: &str) -> Message {
     let source = Json::object(|source| {
-        source.str("kind", "plugin").str("plugin", PLUGIN).str("form", "snapshot");
+        source
+            .str("kind", "plugin")
+            .str("plugin", PLUGIN)
+            .str("form", "snapshot");
         source.array("sections", |sections| {
             for (name, text) in facts {
                 sections.object(|section| {

@@ -8,39 +8,86 @@ fn session() -> Session {
 }
 
 fn enter(session: &mut Session, message: &Message) -> Seq {
-    session.append(Draft::new(Kind::UserMessage, message.json().clone()).append(), 0).unwrap().seq
+    session
+        .append(
+            Draft::new(Kind::UserMessage, message.json().clone()).append(),
+            0,
+        )
+        .unwrap()
+        .seq
 }
 
 fn text(message: &Message) -> String {
-    message.json().get("content").unwrap().items().next().unwrap().get("text").unwrap().text().unwrap().into_owned()
+    message
+        .json()
+        .get("content")
+        .unwrap()
+        .items()
+        .next()
+        .unwrap()
+        .get("text")
+        .unwrap()
+        .text()
+        .unwrap()
+        .into_owned()
 }
 
 #[test]
 fn nothing_is_told_where_there_is_nothing_to_tell() {
-    assert!(Snapshot::default().candidate(&session(), [].into_iter()).is_none());
+    assert!(
+        Snapshot::default()
+            .candidate(&session(), [].into_iter())
+            .is_none()
+    );
 }
 
 #[test]
 fn a_snapshot_is_told_once_and_again_when_it_changed() {
     let (mut session, mut snapshot) = (session(), Snapshot::default());
-    let first = snapshot.candidate(&session, [("a", "one"), ("b", "two")].into_iter()).unwrap();
+    let first = snapshot
+        .candidate(&session, [("a", "one"), ("b", "two")].into_iter())
+        .unwrap();
     assert_eq!(text(&first), format!("{LEAD}\n\none\n\ntwo"));
     let source = first.json().get("source").unwrap();
-    assert_eq!(source.get("form").and_then(Value::text).unwrap(), "snapshot");
-    assert_eq!(source.get("sections").unwrap().as_str(), r#"[{"name":"a","text":"one"},{"name":"b","text":"two"}]"#);
+    assert_eq!(
+        source.get("form").and_then(Value::text).unwrap(),
+        "snapshot"
+    );
+    assert_eq!(
+        source.get("sections").unwrap().as_str(),
+        r#"[{"name":"a","text":"one"},{"name":"b","text":"two"}]"#
+    );
     // A candidate that no step took in does not count as told.
-    assert!(snapshot.candidate(&session, [("a", "one"), ("b", "two")].into_iter()).is_some());
+    assert!(
+        snapshot
+            .candidate(&session, [("a", "one"), ("b", "two")].into_iter())
+            .is_some()
+    );
     enter(&mut session, &first);
-    assert!(snapshot.candidate(&session, [("a", "one"), ("b", "two")].into_iter()).is_none());
-    assert!(snapshot.candidate(&session, [("a", "other")].into_iter()).is_some());
+    assert!(
+        snapshot
+            .candidate(&session, [("a", "one"), ("b", "two")].into_iter())
+            .is_none()
+    );
+    assert!(
+        snapshot
+            .candidate(&session, [("a", "other")].into_iter())
+            .is_some()
+    );
     // Another process, which reads the same log, knows as much.
-    assert!(Snapshot::default().candidate(&session, [("a", "one"), ("b", "two")].into_iter()).is_none());
+    assert!(
+        Snapshot::default()
+            .candidate(&session, [("a", "one"), ("b", "two")].into_iter())
+            .is_none()
+    );
 }
 
 #[test]
 fn cleared_facts_are_taken_back_once() {
     let (mut session, mut snapshot) = (session(), Snapshot::default());
-    let first = snapshot.candidate(&session, [("a", "one")].into_iter()).unwrap();
+    let first = snapshot
+        .candidate(&session, [("a", "one")].into_iter())
+        .unwrap();
     enter(&mut session, &first);
     let cleared = snapshot.candidate(&session, [].into_iter()).unwrap();
     assert_eq!(text(&cleared), CLEARED);
@@ -52,14 +99,25 @@ fn cleared_facts_are_taken_back_once() {
 #[test]
 fn a_replaced_snapshot_is_told_again() {
     let (mut session, mut snapshot) = (session(), Snapshot::default());
-    let first = snapshot.candidate(&session, [("a", "one")].into_iter()).unwrap();
+    let first = snapshot
+        .candidate(&session, [("a", "one")].into_iter())
+        .unwrap();
     let at = enter(&mut session, &first);
     let source = Json::object(|source| {
         source.str("kind", "plugin").str("plugin", "compact");
     });
     let summary = Message::mint(&[text_block("a summary")], &source);
-    let replace = Draft::new(Kind::UserMessage, summary.json().clone()).replace(at, at).sources(vec![at]);
+    let replace = Draft::new(Kind::UserMessage, summary.json().clone())
+        .replace(at, at)
+        .sources(vec![at]);
     session.append(replace, 0).unwrap();
-    assert!(snapshot.candidate(&session, [("a", "one")].into_iter()).is_some());
-    assert_eq!(text(&snapshot.candidate(&session, [].into_iter()).unwrap()), CLEARED);
+    assert!(
+        snapshot
+            .candidate(&session, [("a", "one")].into_iter())
+            .is_some()
+    );
+    assert_eq!(
+        text(&snapshot.candidate(&session, [].into_iter()).unwrap()),
+        CLEARED
+    );
 }

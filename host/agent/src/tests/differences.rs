@@ -33,7 +33,10 @@ impl Listener for Holding {
 
 async fn cancelled_in_pre_step(keep_inbox: bool) -> Rig {
     let reached = Arc::new(Notify::new());
-    let rig = Rig::new(Setup { listeners: vec![Arc::new(Holding(Arc::clone(&reached)))], ..Setup::default() });
+    let rig = Rig::new(Setup {
+        listeners: vec![Arc::new(Holding(Arc::clone(&reached)))],
+        ..Setup::default()
+    });
     rig.agent.inject(&Message::from_person("context")).unwrap();
     rig.agent.followup(&Message::from_person("prompt")).unwrap();
     reached.notified().await;
@@ -62,13 +65,16 @@ async fn claimed_messages_of_an_aborted_turn_are_put_back() {
 #[tokio::test]
 async fn claimed_messages_of_a_turn_cancelled_with_its_inbox_are_logged_as_canceled() {
     let rig = cancelled_in_pre_step(false).await;
-    assert_eq!(rig.events()[5..], [
-        "inbox next-step +1",
-        "inbox next-step -1 canceled",
-        "inbox next-turn +1",
-        "inbox next-turn -1 canceled",
-        "turn/end 1 aborted:user",
-    ]);
+    assert_eq!(
+        rig.events()[5..],
+        [
+            "inbox next-step +1",
+            "inbox next-step -1 canceled",
+            "inbox next-turn +1",
+            "inbox next-turn -1 canceled",
+            "turn/end 1 aborted:user",
+        ]
+    );
     assert!(rig.agent.pending(Target::NextTurn).is_empty());
 }
 
@@ -77,14 +83,24 @@ async fn claimed_messages_of_a_rejected_turn_are_logged() {
     let refuse = FakeListener {
         name: "l",
         event: "agent/pre-step",
-        enter: Some(Box::new(|_| Ok(Entry::settle(json(r#"{"kind":"reject"}"#))))),
+        enter: Some(Box::new(|_| {
+            Ok(Entry::settle(json(r#"{"kind":"reject"}"#)))
+        })),
         ..FakeListener::default()
     };
-    let rig = Rig::new(Setup { listeners: vec![Arc::new(refuse)], ..Setup::default() });
+    let rig = Rig::new(Setup {
+        listeners: vec![Arc::new(refuse)],
+        ..Setup::default()
+    });
     rig.run("forbidden").await;
     let event = rig.log.read(|session| {
         let rejected = |kind: &Kind| kind.as_str() == "agent/input/rejected";
-        session.events().iter().find(|event| rejected(&event.kind)).unwrap().clone()
+        session
+            .events()
+            .iter()
+            .find(|event| rejected(&event.kind))
+            .unwrap()
+            .clone()
     });
     assert!(event.ignorable, "upstream has to be able to read the log");
     let message = event.data.get("messages").unwrap().items().next().unwrap();
@@ -113,16 +129,22 @@ async fn unanswered_tool_results_after_a_sticky_max_tokens_get_their_model_step(
     });
     rig.run("go").await;
     let events = rig.events();
-    let tail = events.iter().skip_while(|event| *event != "tool/result A").collect::<Vec<_>>();
-    assert_eq!(tail, [
-        "tool/result A",
-        "step/end 1.2",
-        "step/start 1.3",
-        "chunks",
-        "assistant/message text",
-        "step/end 1.3",
-        "turn/end 1 max-tokens",
-    ]);
+    let tail = events
+        .iter()
+        .skip_while(|event| *event != "tool/result A")
+        .collect::<Vec<_>>();
+    assert_eq!(
+        tail,
+        [
+            "tool/result A",
+            "step/end 1.2",
+            "step/start 1.3",
+            "chunks",
+            "assistant/message text",
+            "step/end 1.3",
+            "turn/end 1 max-tokens",
+        ]
+    );
 }
 
 #[tokio::test]
@@ -134,28 +156,74 @@ async fn arguments_are_validated_before_hooks_and_approval_see_them() {
         event: "tools/pre-execute",
         enter: Some(Box::new(move |payload| {
             count.fetch_add(1, Ordering::Relaxed);
-            assert_eq!(payload.get("raw").and_then(Value::text).unwrap(), r#"{ "x" : "ok" }"#);
-            assert_eq!(payload.value().path(&["arguments", "x"]).and_then(Value::text).unwrap(), "ok");
+            assert_eq!(
+                payload.get("raw").and_then(Value::text).unwrap(),
+                r#"{ "x" : "ok" }"#
+            );
+            assert_eq!(
+                payload
+                    .value()
+                    .path(&["arguments", "x"])
+                    .and_then(Value::text)
+                    .unwrap(),
+                "ok"
+            );
             Ok(Entry::proceed())
         })),
         ..FakeListener::default()
     };
     let schema = r#"{"type":"object","properties":{"x":{"type":"string"}},"required":["x"]}"#;
     let rig = Rig::new(Setup {
-        say: vec![calls(&[("A", "t", r#"{"x":1}"#), ("B", "t", r#"{ "x" : "ok" }"#)]), text("done")],
+        say: vec![
+            calls(&[("A", "t", r#"{"x":1}"#), ("B", "t", r#"{ "x" : "ok" }"#)]),
+            text("done"),
+        ],
         tools: vec![tool(ToolSpec::new("t", "", schema).unwrap(), |_| ok("ran"))],
         listeners: vec![Arc::new(hook)],
         ..Setup::default()
     });
     rig.run("go").await;
-    assert_eq!(rig.result("A"), r#"Error: invalid arguments: "x" must be a string"#);
+    assert_eq!(
+        rig.result("A"),
+        r#"Error: invalid arguments: "x" must be a string"#
+    );
     assert_eq!(rig.result("B"), "ran");
     assert_eq!(seen.load(Ordering::Relaxed), 1);
 }
 
 #[tokio::test]
 async fn a_subscription_to_no_event_of_a_run_is_refused() {
-    let odd = FakeListener { name: "odd", event: "agent/nothing", ..FakeListener::default() };
+    let odd = FakeListener {
+        name: "odd",
+        event: "agent/nothing",
+        ..FakeListener::default()
+    };
     let refused = Dispatch::new(vec![Arc::new(odd)]);
     assert!(refused.err().unwrap().to_string().contains("agent/nothing"));
+}
+
+/// Cancels as soon as a turn ended, from inside of the publication of that event.
+struct CancelsAtTurnEnd(std::sync::Mutex<Option<crate::Agent>>);
+
+impl crate::EventSink for CancelsAtTurnEnd {
+    fn event(&self, event: &Arc<dsh_session::Event>) {
+        if event.kind == Kind::TurnEnd
+            && let Some(agent) = self.0.lock().unwrap().take()
+        {
+            agent.cancel(CancelCause::User, true).unwrap();
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_cancel_between_two_turns_keeps_the_next_from_starting() {
+    let rig = Rig::saying(vec![text("one"), text("never")]);
+    let cancels = CancelsAtTurnEnd(std::sync::Mutex::new(Some(rig.agent.clone())));
+    rig.log.attach(Arc::new(cancels));
+    rig.agent
+        .send(&Message::from_person("first"), Target::NextTurn, false)
+        .unwrap();
+    rig.run("second").await;
+    assert_eq!(rig.events().last().unwrap(), "turn/end 1 completed");
+    assert_eq!(rig.agent.pending(Target::NextTurn).len(), 1);
 }

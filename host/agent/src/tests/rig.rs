@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use dsh_model::{
-    Action, Adapter, Attempt, CallConfig, CallContext, Credentials, Emission, EndCause, Gateway, GenerateRequest,
-    LlmFailure, Models, Prepared, Secret,
+    Action, Adapter, Attempt, CallConfig, CallContext, Credentials, Emission, EndCause, Gateway,
+    GenerateRequest, LlmFailure, Models, Prepared, Secret,
 };
 use dsh_plugin::api::{Concurrency, JsonText, PluginError, ToolCall, ToolOutcome};
 use dsh_plugin::port::PortSet;
@@ -15,10 +15,14 @@ use dsh_session::{Event, Header, Json, Kind, Seq, Session, Value};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use crate::dispatch::{Dispatch, Listener};
+use crate::dispatch::{
+    Dispatch, Entry, EventContext, Listener, ListenerError, Standing, Subscription,
+};
 use crate::prompt::{PromptSource, Prompts};
 use crate::tools::{CallScope, Guard, Tool, ToolRegistry, ToolSpec};
-use crate::{Agent, AgentConfig, CallIdentity, Clock, Durability, Log, Message, Parts, StartSource};
+use crate::{
+    Agent, AgentConfig, CallIdentity, Clock, Durability, Log, Message, Parts, StartSource,
+};
 
 /// One attempt of the model.
 #[derive(Clone)]
@@ -32,20 +36,31 @@ pub(super) enum Say {
 pub(super) fn text(text: &str) -> Say {
     Say::Chunks(vec![
         r#"{"type":"block-start","index":0,"blockType":"text"}"#.into(),
-        format!(r#"{{"type":"text-delta","index":0,"text":{}}}"#, Json::string(text)),
+        format!(
+            r#"{{"type":"text-delta","index":0,"text":{}}}"#,
+            Json::string(text)
+        ),
         finish("stop"),
     ])
 }
 
 pub(super) fn calls(calls: &[(&str, &str, &str)]) -> Say {
-    let mut chunks: Vec<String> = calls.iter().enumerate().map(|(index, call)| call_block(index, *call)).collect();
+    let mut chunks: Vec<String> = calls
+        .iter()
+        .enumerate()
+        .map(|(index, call)| call_block(index, *call))
+        .collect();
     chunks.push(finish("tool-calls"));
     Say::Chunks(chunks)
 }
 
 pub(super) fn call_block(index: usize, (id, name, arguments): (&str, &str, &str)) -> String {
     let block = Json::object(|block| {
-        block.str("type", "tool-call").str("id", id).str("name", name).str("arguments", arguments);
+        block
+            .str("type", "tool-call")
+            .str("id", id)
+            .str("name", name)
+            .str("arguments", arguments);
     });
     format!(r#"{{"type":"block-end","index":{index},"block":{block}}}"#)
 }
@@ -55,12 +70,17 @@ pub(super) fn finish(kind: &str) -> String {
 }
 
 pub(super) fn error_finish(code: &str) -> String {
-    format!(r#"{{"type":"finish","reason":{{"kind":"error","failure":{{"message":"it broke","code":"{code}"}}}}}}"#)
+    format!(
+        r#"{{"type":"finish","reason":{{"kind":"error","failure":{{"message":"it broke","code":"{code}"}}}}}}"#
+    )
 }
 
 pub(super) fn max_tokens(text: &str) -> Say {
     Say::Chunks(vec![
-        format!(r#"{{"type":"text-delta","index":0,"text":{}}}"#, Json::string(text)),
+        format!(
+            r#"{{"type":"text-delta","index":0,"text":{}}}"#,
+            Json::string(text)
+        ),
         finish("max-tokens"),
     ])
 }
@@ -73,10 +93,16 @@ pub(super) struct ScriptedModel {
 #[async_trait]
 impl Adapter for ScriptedModel {
     fn list_routes(&self) -> Vec<JsonText> {
-        ["p", "q"].map(|name| format!(r#"{{"provider":"{name}","name":"{name}"}}"#)).to_vec()
+        ["p", "q"]
+            .map(|name| format!(r#"{{"provider":"{name}","name":"{name}"}}"#))
+            .to_vec()
     }
 
-    async fn prepare(&self, _ctx: &CallContext, mut config: CallConfig) -> Result<Prepared, LlmFailure> {
+    async fn prepare(
+        &self,
+        _ctx: &CallContext,
+        mut config: CallConfig,
+    ) -> Result<Prepared, LlmFailure> {
         let mut defaulted = Vec::new();
         if config.max_tokens.is_none() {
             config.max_tokens = Some(1000);
@@ -90,14 +116,27 @@ impl Adapter for ScriptedModel {
             r#"{{"id":"{}","name":"M","context":{{"contextWindow":10000}},"reasoning":{{"efforts":[{{"id":"high","name":"h"}},{{"id":"low","name":"l"}}],"defaultEffort":"high"}}}}"#,
             config.model
         );
-        Ok(Prepared { config, defaulted, model })
+        Ok(Prepared {
+            config,
+            defaulted,
+            model,
+        })
     }
 
-    async fn open(&self, _ctx: &CallContext, request: GenerateRequest) -> Result<Box<dyn Attempt>, LlmFailure> {
+    async fn open(
+        &self,
+        _ctx: &CallContext,
+        request: GenerateRequest,
+    ) -> Result<Box<dyn Attempt>, LlmFailure> {
         self.requests.lock().unwrap().push(request);
         let say = self.script.lock().unwrap().pop_front();
         let actions = match say {
-            None => return Err(LlmFailure::new("SCRIPT_EXHAUSTED", "the script has no more answers")),
+            None => {
+                return Err(LlmFailure::new(
+                    "SCRIPT_EXHAUSTED",
+                    "the script has no more answers",
+                ));
+            }
             Some(Say::Chunks(chunks)) => VecDeque::from([Next::Emit(chunks)]),
             Some(Say::Held(first, gate, rest)) => {
                 VecDeque::from([Next::Emit(first), Next::Wait(gate), Next::Emit(rest)])
@@ -122,7 +161,12 @@ impl Attempt for ScriptedAttempt {
         loop {
             match self.actions.pop_front() {
                 None => return Ok(Action::Done),
-                Some(Next::Emit(chunks)) => return Ok(Action::Emit(Emission { after_ms: 0, chunks })),
+                Some(Next::Emit(chunks)) => {
+                    return Ok(Action::Emit(Emission {
+                        after_ms: 0,
+                        chunks,
+                    }));
+                }
                 Some(Next::Wait(gate)) => tokio::select! {
                     permit = gate.acquire() => permit.unwrap().forget(),
                     () = ctx.cancel.cancelled() => return Err(LlmFailure::aborted()),
@@ -131,7 +175,12 @@ impl Attempt for ScriptedAttempt {
         }
     }
 
-    async fn head(&mut self, _: &CallContext, _: u16, _: Vec<(String, String)>) -> Result<(), LlmFailure> {
+    async fn head(
+        &mut self,
+        _: &CallContext,
+        _: u16,
+        _: Vec<(String, String)>,
+    ) -> Result<(), LlmFailure> {
         Ok(())
     }
 
@@ -176,17 +225,24 @@ impl Durability for Disk {
     async fn flush(&self) -> Result<(), String> {
         let flush = self.flushes.fetch_add(1, Ordering::Relaxed) + 1;
         let broken_from = self.broken_from.load(Ordering::Relaxed);
-        if broken_from > 0 && flush >= broken_from { Err("the disk is full".to_owned()) } else { Ok(()) }
+        if broken_from > 0 && flush >= broken_from {
+            Err("the disk is full".to_owned())
+        } else {
+            Ok(())
+        }
     }
 }
 
 type Body = Box<dyn Fn(ToolCall, CancellationToken) -> BodyFuture + Send + Sync>;
-type BodyFuture = std::pin::Pin<Box<dyn std::future::Future<Output = Result<ToolOutcome, PluginError>> + Send>>;
+type BodyFuture =
+    std::pin::Pin<Box<dyn std::future::Future<Output = Result<ToolOutcome, PluginError>> + Send>>;
+
+type Overlaps = Box<dyn Fn(&ToolCall) -> bool + Send + Sync>;
 
 /// A tool made of a function.
 pub(super) struct FakeTool {
     spec: ToolSpec,
-    overlaps: Option<Box<dyn Fn(&ToolCall) -> bool + Send + Sync>>,
+    overlaps: Option<Overlaps>,
     body: Body,
 }
 
@@ -197,7 +253,9 @@ impl Tool for FakeTool {
     }
 
     async fn may_overlap(&self, call: &ToolCall, _scope: &CallScope) -> bool {
-        self.overlaps.as_ref().is_some_and(|overlaps| overlaps(call))
+        self.overlaps
+            .as_ref()
+            .is_some_and(|overlaps| overlaps(call))
     }
 
     async fn run(&self, call: ToolCall, scope: &CallScope) -> Result<ToolOutcome, PluginError> {
@@ -212,11 +270,17 @@ pub(super) fn spec(name: &str) -> ToolSpec {
 }
 
 pub(super) fn ok(text: &str) -> Result<ToolOutcome, PluginError> {
-    Ok(ToolOutcome { content: vec![crate::text_block(text).as_str().to_owned()], more: None })
+    Ok(ToolOutcome {
+        content: vec![crate::text_block(text).as_str().to_owned()],
+        more: None,
+    })
 }
 
 pub(super) fn ok_with(text: &str, more: &str) -> Result<ToolOutcome, PluginError> {
-    Ok(ToolOutcome { more: Some(more.to_owned()), ..ok(text)? })
+    Ok(ToolOutcome {
+        more: Some(more.to_owned()),
+        ..ok(text)?
+    })
 }
 
 /// A tool that answers at once.
@@ -235,7 +299,11 @@ pub(super) fn waiting_tool(
     spec: ToolSpec,
     body: impl Fn(ToolCall, CancellationToken) -> BodyFuture + Send + Sync + 'static,
 ) -> Arc<dyn Tool> {
-    Arc::new(FakeTool { spec, overlaps: None, body: Box::new(body) })
+    Arc::new(FakeTool {
+        spec,
+        overlaps: None,
+        body: Box::new(body),
+    })
 }
 
 /// A tool that is asked whether a call may overlap others.
@@ -245,7 +313,11 @@ pub(super) fn asking_tool(
     body: impl Fn(ToolCall, CancellationToken) -> BodyFuture + Send + Sync + 'static,
 ) -> Arc<dyn Tool> {
     let spec = spec(name).with_concurrency(Concurrency::Ask);
-    Arc::new(FakeTool { spec, overlaps: Some(Box::new(overlaps)), body: Box::new(body) })
+    Arc::new(FakeTool {
+        spec,
+        overlaps: Some(Box::new(overlaps)),
+        body: Box::new(body),
+    })
 }
 
 /// What a rig is made of; the rest has defaults.
@@ -292,7 +364,10 @@ impl Rig {
             Vec::new(),
             durability,
         ));
-        let model = Arc::new(ScriptedModel { script: Mutex::new(setup.say.into()), requests: Mutex::default() });
+        let model = Arc::new(ScriptedModel {
+            script: Mutex::new(setup.say.into()),
+            requests: Mutex::default(),
+        });
         let models = Models::new(Arc::new(Gateway {
             client: dsh_http::Client::new(),
             credentials: Box::new(NoCredentials),
@@ -322,14 +397,28 @@ impl Rig {
                 agent_id: "a1".into(),
             }),
             config,
-            source: if resumed { StartSource::Resume } else { StartSource::Startup },
+            source: if resumed {
+                StartSource::Resume
+            } else {
+                StartSource::Startup
+            },
         })
         .unwrap();
-        Self { agent, log, model, registry, disk, first }
+        Self {
+            agent,
+            log,
+            model,
+            registry,
+            disk,
+            first,
+        }
     }
 
     pub(super) fn saying(say: Vec<Say>) -> Self {
-        Self::new(Setup { say, ..Setup::default() })
+        Self::new(Setup {
+            say,
+            ..Setup::default()
+        })
     }
 
     /// Sends a prompt and waits until the agent is idle.
@@ -342,13 +431,22 @@ impl Rig {
     pub(super) async fn until(&self, line: &str) {
         let mut events = self.log.follow();
         while !self.events().iter().any(|event| event == line) {
-            events.recv().await.expect("the log is followed while its agent lives");
+            events
+                .recv()
+                .await
+                .expect("the log is followed while its agent lives");
         }
     }
 
     /// This agent's part of the log, a line for each event, runs of chunks as one.
     pub(super) fn events(&self) -> Vec<String> {
-        let lines = self.log.read(|session| session.events_from(self.first).iter().map(|event| line(event)).collect());
+        let lines = self.log.read(|session| {
+            session
+                .events_from(self.first)
+                .iter()
+                .map(|event| line(event))
+                .collect()
+        });
         let mut lines: Vec<String> = lines;
         lines.dedup_by(|next, before| next == "chunks" && before == "chunks");
         lines
@@ -362,8 +460,13 @@ impl Rig {
     /// The content of a call's result, joined.
     pub(super) fn result(&self, call: &str) -> String {
         let data = self.log.read(|session| {
-            let results = session.events().iter().filter(|event| event.kind == Kind::ToolResult);
-            results.map(|event| event.data.clone()).find(|data| call_id(data.value()) == call)
+            let results = session
+                .events()
+                .iter()
+                .filter(|event| event.kind == Kind::ToolResult);
+            results
+                .map(|event| event.data.clone())
+                .find(|data| call_id(data.value()) == call)
         });
         let data = data.unwrap_or_else(|| panic!("{call} has no result"));
         let block = first_block(data.value());
@@ -372,20 +475,39 @@ impl Rig {
 }
 
 fn first_block(data: Value<'_>) -> Value<'_> {
-    data.path(&["message", "content"]).unwrap().items().next().unwrap()
+    data.path(&["message", "content"])
+        .unwrap()
+        .items()
+        .next()
+        .unwrap()
 }
 
 fn call_id(data: Value<'_>) -> String {
-    first_block(data).get("toolCallId").unwrap().text().unwrap().into_owned()
+    first_block(data)
+        .get("toolCallId")
+        .unwrap()
+        .text()
+        .unwrap()
+        .into_owned()
 }
 
 fn texts(content: Value<'_>) -> String {
-    content.items().filter_map(|block| block.get("text")).filter_map(Value::text).collect()
+    content
+        .items()
+        .filter_map(|block| block.get("text"))
+        .filter_map(Value::text)
+        .collect()
 }
 
 pub(super) fn line(event: &Event) -> String {
     let data = &event.data;
-    let text = |path: &[&str]| data.value().path(path).and_then(Value::text).unwrap_or_default().into_owned();
+    let text = |path: &[&str]| {
+        data.value()
+            .path(path)
+            .and_then(Value::text)
+            .unwrap_or_default()
+            .into_owned()
+    };
     let number = |key: &str| data.get(key).and_then(Value::u64).unwrap_or(0);
     let kind = event.kind.as_str();
     match event.kind {
@@ -396,7 +518,11 @@ pub(super) fn line(event: &Event) -> String {
                 "error" => format!(":{}", text(&["reason", "error", "code"])),
                 _ => String::new(),
             };
-            format!("turn/end {} {}{detail}", number("turn"), text(&["reason", "kind"]))
+            format!(
+                "turn/end {} {}{detail}",
+                number("turn"),
+                text(&["reason", "kind"])
+            )
         }
         Kind::StepStart | Kind::StepEnd => format!("{kind} {}.{}", number("turn"), number("step")),
         Kind::InboxSpliced => {
@@ -423,16 +549,32 @@ pub(super) fn line(event: &Event) -> String {
         Kind::AssistantChunk => "chunks".to_owned(),
         Kind::AssistantMessage => {
             let blocks = data.value().path(&["message", "content"]).unwrap();
-            let types: Vec<_> = blocks.items().map(|block| block.get("type").unwrap().text().unwrap()).collect();
-            let interrupted = if data.get("interrupted").is_some() { " interrupted" } else { "" };
-            format!("assistant/message {}{interrupted}", types.join(",")).trim_end().to_owned()
+            let types: Vec<_> = blocks
+                .items()
+                .map(|block| block.get("type").unwrap().text().unwrap())
+                .collect();
+            let interrupted = if data.get("interrupted").is_some() {
+                " interrupted"
+            } else {
+                ""
+            };
+            format!("assistant/message {}{interrupted}", types.join(","))
+                .trim_end()
+                .to_owned()
         }
         Kind::RequestHeader => format!("request/header {}", text(&["reason"])),
-        Kind::RequestContext => format!("request/context {}/{}", text(&["provider"]), text(&["model"])),
+        Kind::RequestContext => format!(
+            "request/context {}/{}",
+            text(&["provider"]),
+            text(&["model"])
+        ),
         Kind::ToolCall => format!("tool/call {}", text(&["callId"])),
         Kind::ToolResult => {
             let code = text(&["error", "code"]);
-            let failed = first_block(data.value()).get("isError").and_then(Value::bool) == Some(true);
+            let failed = first_block(data.value())
+                .get("isError")
+                .and_then(Value::bool)
+                == Some(true);
             let detail = match (failed, code.is_empty()) {
                 (false, _) => String::new(),
                 (true, true) => " error".to_owned(),
@@ -445,14 +587,17 @@ pub(super) fn line(event: &Event) -> String {
     }
 }
 
+type OnEnter = Box<dyn Fn(&Json) -> Result<Entry, ListenerError> + Send + Sync>;
+type OnJson = Box<dyn Fn(&Json) -> Option<Json> + Send + Sync>;
+
 /// A listener made of functions of a payload.
 #[derive(Default)]
 pub(super) struct FakeListener {
     pub(super) name: &'static str,
     pub(super) event: &'static str,
-    pub(super) enter: Option<Box<dyn Fn(&Json) -> Result<crate::dispatch::Entry, crate::dispatch::ListenerError> + Send + Sync>>,
-    pub(super) leave: Option<Box<dyn Fn(&Json) -> Option<Json> + Send + Sync>>,
-    pub(super) decide: Option<Box<dyn Fn(&Json) -> Option<Json> + Send + Sync>>,
+    pub(super) enter: Option<OnEnter>,
+    pub(super) leave: Option<OnJson>,
+    pub(super) decide: Option<OnJson>,
     pub(super) told: Option<tokio::sync::mpsc::UnboundedSender<(String, Json)>>,
     pub(super) row: bool,
 }
@@ -463,28 +608,31 @@ impl Listener for FakeListener {
         self.name
     }
 
-    fn standing(&self) -> crate::dispatch::Standing {
+    fn standing(&self) -> Standing {
         if self.row {
-            crate::dispatch::Standing::Row { row: self.name.to_owned(), sources: vec!["own-kind".to_owned()] }
+            Standing::Row {
+                row: self.name.to_owned(),
+                sources: vec!["own-kind".to_owned()],
+            }
         } else {
-            crate::dispatch::Standing::Host
+            Standing::Host
         }
     }
 
-    fn subscriptions(&self) -> Vec<crate::dispatch::Subscription> {
-        vec![crate::dispatch::Subscription::all(self.event)]
+    fn subscriptions(&self) -> Vec<Subscription> {
+        vec![Subscription::all(self.event)]
     }
 
     async fn enter(
         &self,
         _event: &str,
         payload: &Json,
-        _cx: &crate::dispatch::EventContext,
-    ) -> Result<crate::dispatch::Entry, crate::dispatch::ListenerError> {
+        _cx: &EventContext,
+    ) -> Result<Entry, ListenerError> {
         match &self.enter {
             Some(enter) => enter(payload),
-            None if self.leave.is_some() => Ok(crate::dispatch::Entry::carrying("")),
-            None => Ok(crate::dispatch::Entry::proceed()),
+            None if self.leave.is_some() => Ok(Entry::carrying("")),
+            None => Ok(Entry::proceed()),
         }
     }
 
@@ -493,8 +641,8 @@ impl Listener for FakeListener {
         _event: &str,
         _carry: String,
         outcome: &Json,
-        _cx: &crate::dispatch::EventContext,
-    ) -> Result<Option<Json>, crate::dispatch::ListenerError> {
+        _cx: &EventContext,
+    ) -> Result<Option<Json>, ListenerError> {
         Ok(self.leave.as_ref().and_then(|leave| leave(outcome)))
     }
 
@@ -502,8 +650,8 @@ impl Listener for FakeListener {
         &self,
         _event: &str,
         payload: &Json,
-        _cx: &crate::dispatch::EventContext,
-    ) -> Result<Option<Json>, crate::dispatch::ListenerError> {
+        _cx: &EventContext,
+    ) -> Result<Option<Json>, ListenerError> {
         Ok(self.decide.as_ref().and_then(|decide| decide(payload)))
     }
 

@@ -14,7 +14,10 @@ fn person(text: &str) -> Message {
 fn held() -> (Say, Arc<Semaphore>) {
     let gate = Arc::new(Semaphore::new(0));
     let first = vec![r#"{"type":"text-delta","index":0,"text":"so far"}"#.to_owned()];
-    (Say::Held(first, Arc::clone(&gate), vec![finish("stop")]), gate)
+    (
+        Say::Held(first, Arc::clone(&gate), vec![finish("stop")]),
+        gate,
+    )
 }
 
 #[tokio::test]
@@ -59,21 +62,31 @@ async fn a_steer_after_a_cancel_opens_a_new_turn() {
     rig.agent.steer(&person("two")).unwrap();
     rig.agent.when_idle().await;
     let events = rig.events();
-    let tail: Vec<_> = events.iter().skip_while(|event| *event != "inbox next-turn -1").skip(5).collect();
-    let tail: Vec<_> = tail.into_iter().filter(|event| !event.starts_with("chunks")).collect();
-    assert_eq!(tail, [
-        "inbox next-turn +1",
-        "assistant/message text interrupted",
-        "step/end 1.1",
-        "turn/end 1 aborted:user",
-        "turn/start 2",
-        "inbox next-turn -1",
-        "step/start 2.1",
-        "user/message two",
-        "assistant/message text",
-        "step/end 2.1",
-        "turn/end 2 completed",
-    ]);
+    let tail: Vec<_> = events
+        .iter()
+        .skip_while(|event| *event != "inbox next-turn -1")
+        .skip(5)
+        .collect();
+    let tail: Vec<_> = tail
+        .into_iter()
+        .filter(|event| !event.starts_with("chunks"))
+        .collect();
+    assert_eq!(
+        tail,
+        [
+            "inbox next-turn +1",
+            "assistant/message text interrupted",
+            "step/end 1.1",
+            "turn/end 1 aborted:user",
+            "turn/start 2",
+            "inbox next-turn -1",
+            "step/start 2.1",
+            "user/message two",
+            "assistant/message text",
+            "step/end 2.1",
+            "turn/end 2 completed",
+        ]
+    );
 }
 
 #[tokio::test]
@@ -96,7 +109,10 @@ async fn a_followup_during_maintenance_opens_a_turn_after_it() {
     rig.agent
         .maintenance(|_| async move {
             agent.followup(&person("one")).unwrap();
-            assert!(matches!(agent.maintenance(|_| async {}).await, Err(AgentError::Busy)));
+            assert!(matches!(
+                agent.maintenance(|_| async {}).await,
+                Err(AgentError::Busy)
+            ));
             assert_eq!(*agent.status().borrow(), Status::Idle);
         })
         .await
@@ -115,7 +131,10 @@ async fn disposal_aborts_flushes_and_never_wakes() {
     let flushes = rig.disk.flushes.load(std::sync::atomic::Ordering::Relaxed);
     rig.agent.dispose().await.unwrap();
     assert_eq!(rig.events().last().unwrap(), "turn/end 1 aborted:disposed");
-    assert!(matches!(rig.agent.steer(&person("two")), Err(AgentError::Disposed)));
+    assert!(matches!(
+        rig.agent.steer(&person("two")),
+        Err(AgentError::Disposed)
+    ));
     assert!(rig.disk.flushes.load(std::sync::atomic::Ordering::Relaxed) > flushes);
 }
 
@@ -142,7 +161,10 @@ async fn a_crash_inside_of_a_turn_closes_step_and_turn() {
     });
     rig.run("one").await;
     let events = rig.events();
-    assert_eq!(events[events.len() - 3..], ["tool/call c1", "step/end 1.1", "turn/end 1 error:UNKNOWN"]);
+    assert_eq!(
+        events[events.len() - 3..],
+        ["tool/call c1", "step/end 1.1", "turn/end 1 error:UNKNOWN"]
+    );
     rig.run("two").await;
     assert_eq!(rig.events().last().unwrap(), "turn/end 2 completed");
 }

@@ -25,7 +25,12 @@ pub(crate) struct Call {
 impl Call {
     /// Reads a `tool-call` block.
     pub(crate) fn read(block: Value<'_>) -> Self {
-        let string = |key: &str| block.get(key).filter(|value| value.string().is_some()).map(Value::to_json);
+        let string = |key: &str| {
+            block
+                .get(key)
+                .filter(|value| value.string().is_some())
+                .map(Value::to_json)
+        };
         let decoded = |json: &Json| json.value().text().unwrap_or_default().into_owned();
         let id = string("id").unwrap_or_else(|| Json::string(""));
         let raw = string("arguments").unwrap_or_else(|| Json::string(""));
@@ -38,14 +43,25 @@ impl Call {
                 Err(fault) => (raw.clone(), Some(fault)),
             }
         };
-        let name = string("name").map(|name| decoded(&name)).unwrap_or_default();
-        Self { id_text: decoded(&id), id, name, raw, arguments, fault }
+        let name = string("name")
+            .map(|name| decoded(&name))
+            .unwrap_or_default();
+        Self {
+            id_text: decoded(&id),
+            id,
+            name,
+            raw,
+            arguments,
+            fault,
+        }
     }
 
     /// What is wrong with the arguments, by the tool's schema.
     pub(crate) fn violations(&self, tool: &dyn Tool) -> Vec<String> {
         match self.fault {
-            Some(JsonError::NotLossless) => vec!["the arguments must be a lossless JSON value".to_owned()],
+            Some(JsonError::NotLossless) => {
+                vec!["the arguments must be a lossless JSON value".to_owned()]
+            }
             _ => tool.spec().parameters.violations(self.arguments.value()),
         }
     }
@@ -70,7 +86,11 @@ mod tests {
 
     fn call(raw: &str) -> Call {
         let block = Json::object(|block| {
-            block.str("type", "tool-call").str("id", "c1").str("name", "t").str("arguments", raw);
+            block
+                .str("type", "tool-call")
+                .str("id", "c1")
+                .str("name", "t")
+                .str("arguments", raw);
         });
         Call::read(block.value())
     }

@@ -23,7 +23,10 @@ impl ComponentTool {
     ///
     /// # Errors
     /// [`AgentError::UnsupportedSchema`], [`AgentError::Json`]: the row is left out whole.
-    pub fn all(mounted: &Mounted, identity: &Arc<CallIdentity>) -> Result<Vec<Arc<dyn Tool>>, AgentError> {
+    pub fn all(
+        mounted: &Mounted,
+        identity: &Arc<CallIdentity>,
+    ) -> Result<Vec<Arc<dyn Tool>>, AgentError> {
         let tool = |listed: &dsh_plugin::api::ToolSpec| {
             let mut spec = ToolSpec::new(&listed.name, &listed.description, &listed.parameters)?
                 .with_timeout_ms(listed.timeout_ms)
@@ -31,7 +34,11 @@ impl ComponentTool {
             if let Some(output) = &listed.output {
                 spec = spec.with_output(output)?;
             }
-            let tool = Self { spec, mounted: mounted.clone(), identity: Arc::clone(identity) };
+            let tool = Self {
+                spec,
+                mounted: mounted.clone(),
+                identity: Arc::clone(identity),
+            };
             Ok(Arc::new(tool) as Arc<dyn Tool>)
         };
         mounted.tools().iter().map(tool).collect()
@@ -45,7 +52,10 @@ impl Tool for ComponentTool {
     }
 
     fn standing(&self) -> Standing {
-        Standing::Row { row: self.mounted.id().to_owned(), sources: Vec::new() }
+        Standing::Row {
+            row: self.mounted.id().to_owned(),
+            sources: Vec::new(),
+        }
     }
 
     async fn may_overlap(&self, call: &ToolCall, scope: &CallScope) -> bool {
@@ -55,6 +65,9 @@ impl Tool for ComponentTool {
 
     async fn run(&self, call: ToolCall, scope: &CallScope) -> Result<ToolOutcome, PluginError> {
         let context = self.identity.context(self.mounted.id(), &call.id, scope);
-        self.mounted.call_tool(&context, call).await.map_err(CallError::into_plugin_error)
+        self.mounted
+            .call_tool(&context, call)
+            .await
+            .map_err(CallError::into_plugin_error)
     }
 }

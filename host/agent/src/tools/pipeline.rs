@@ -57,11 +57,19 @@ pub(crate) struct Finished {
 
 impl Finished {
     fn last(result: CallResult) -> Self {
-        Self { result, invoked: false, reviewed: false }
+        Self {
+            result,
+            invoked: false,
+            reviewed: false,
+        }
     }
 
     fn for_review(result: CallResult) -> Self {
-        Self { result, invoked: false, reviewed: true }
+        Self {
+            result,
+            invoked: false,
+            reviewed: true,
+        }
     }
 }
 
@@ -74,14 +82,19 @@ enum Decision {
 impl Pipeline<'_> {
     /// Whether the call may overlap others; anything odd about it means no.
     pub(crate) async fn may_overlap(&self, call: &Call) -> bool {
-        let Some(tool) = self.tools.get(&call.name) else { return false };
+        let Some(tool) = self.tools.get(&call.name) else {
+            return false;
+        };
         if !call.violations(tool.as_ref()).is_empty() {
             return false;
         }
         match tool.spec().concurrency {
             Concurrency::Always => true,
             Concurrency::Never => false,
-            Concurrency::Ask => tool.may_overlap(&call.for_tool(self.turn, self.step), &self.scope()).await,
+            Concurrency::Ask => {
+                tool.may_overlap(&call.for_tool(self.turn, self.step), &self.scope())
+                    .await
+            }
         }
     }
 
@@ -94,12 +107,17 @@ impl Pipeline<'_> {
             let violations = call.violations(tool.as_ref());
             if !violations.is_empty() {
                 let message = format!("invalid arguments: {}", violations.join("; "));
-                return Prepared::Settled(Finished::for_review(CallResult::coded("INVALID_ARGS", &message)));
+                return Prepared::Settled(Finished::for_review(CallResult::coded(
+                    "INVALID_ARGS",
+                    &message,
+                )));
             }
         }
         match self.decide(call).await {
             Err(message) => Prepared::Settled(Finished::last(CallResult::failure(&message))),
-            Ok(Decision::Deny(reason)) => Prepared::Settled(Finished::for_review(CallResult::failure(&reason))),
+            Ok(Decision::Deny(reason)) => {
+                Prepared::Settled(Finished::for_review(CallResult::failure(&reason)))
+            }
             Ok(Decision::Aborted) => {
                 Prepared::Settled(Finished::for_review(CallResult::aborted_before_dispatch()))
             }
@@ -118,9 +136,13 @@ impl Pipeline<'_> {
             });
             let payload = self.payload(call, |_| {});
             self.dispatch
-                .waterfall("tools/pre-execute", Some(&call.name), payload, &self.context(), |_| async {
-                    Ok::<_, AgentError>(allow)
-                })
+                .waterfall(
+                    "tools/pre-execute",
+                    Some(&call.name),
+                    payload,
+                    &self.context(),
+                    |_| async { Ok::<_, AgentError>(allow) },
+                )
                 .await
                 .map_err(|error| error.to_string())?
         } else {
@@ -128,20 +150,34 @@ impl Pipeline<'_> {
                 decision.str("kind", "allow");
             })
         };
-        let text = |key: &str| decision.get(key).and_then(Value::text).map(std::borrow::Cow::into_owned);
+        let text = |key: &str| {
+            decision
+                .get(key)
+                .and_then(Value::text)
+                .map(std::borrow::Cow::into_owned)
+        };
         match text("kind").as_deref() {
             Some("allow") => {}
             Some("deny") => {
-                let reason = text("reason").unwrap_or_else(|| format!("tool \"{}\" was denied", call.name));
+                let reason =
+                    text("reason").unwrap_or_else(|| format!("tool \"{}\" was denied", call.name));
                 return Ok(Decision::Deny(reason));
             }
             Some("ask") => match self.ask(call, text("reason")).await? {
                 Decision::Allow => {}
                 refused => return Ok(refused),
             },
-            _ => return Err("a listener of tools/pre-execute decided neither allow, deny nor ask".to_owned()),
+            _ => {
+                return Err(
+                    "a listener of tools/pre-execute decided neither allow, deny nor ask"
+                        .to_owned(),
+                );
+            }
         }
-        let refusal = self.guards.iter().find_map(|guard| guard.refuse(&call.name, &call.arguments));
+        let refusal = self
+            .guards
+            .iter()
+            .find_map(|guard| guard.refuse(&call.name, &call.arguments));
         Ok(refusal.map_or(Decision::Allow, Decision::Deny))
     }
 
@@ -153,7 +189,11 @@ impl Pipeline<'_> {
             reason,
             arguments: Some(call.arguments.clone()),
         };
-        let outcome = self.approvals.ask(&ask, self.signal).await.map_err(|error| error.to_string())?;
+        let outcome = self
+            .approvals
+            .ask(&ask, self.signal)
+            .await
+            .map_err(|error| error.to_string())?;
         Ok(match outcome {
             ApprovalOutcome::AllowedOnce => Decision::Allow,
             ApprovalOutcome::Cancelled if self.signal.aborted() => Decision::Aborted,
@@ -166,7 +206,10 @@ impl Pipeline<'_> {
         if !self.dispatch.listens("tools/execute", Some(&call.name)) {
             return self.body(call, None).await;
         }
-        let timeout_ms = self.tools.get(&call.name).and_then(|tool| tool.spec().timeout_ms);
+        let timeout_ms = self
+            .tools
+            .get(&call.name)
+            .and_then(|tool| tool.spec().timeout_ms);
         let payload = self.payload(call, |payload| {
             if let Some(timeout_ms) = timeout_ms {
                 payload.u64("timeoutMs", timeout_ms);
@@ -175,16 +218,23 @@ impl Pipeline<'_> {
         let body = Mutex::new(None);
         let outcome = self
             .dispatch
-            .waterfall("tools/execute", Some(&call.name), payload, &self.context(), |payload| {
-                let body = &body;
-                async move {
-                    let deadline = payload.get("deadlineMs").and_then(Value::u64);
-                    let finished = self.body(call, deadline).await;
-                    let view = finished.result.view();
-                    *body.lock().unwrap_or_else(PoisonError::into_inner) = Some((finished, view.clone()));
-                    Ok::<_, AgentError>(view)
-                }
-            })
+            .waterfall(
+                "tools/execute",
+                Some(&call.name),
+                payload,
+                &self.context(),
+                |payload| {
+                    let body = &body;
+                    async move {
+                        let deadline = payload.get("deadlineMs").and_then(Value::u64);
+                        let finished = self.body(call, deadline).await;
+                        let view = finished.result.view();
+                        *body.lock().unwrap_or_else(PoisonError::into_inner) =
+                            Some((finished, view.clone()));
+                        Ok::<_, AgentError>(view)
+                    }
+                },
+            )
             .await;
         let body = body.into_inner().unwrap_or_else(PoisonError::into_inner);
         match (outcome, body) {
@@ -198,9 +248,18 @@ impl Pipeline<'_> {
     fn wrapped(&self, call: &Call, outcome: &Json, body: Option<Finished>) -> Finished {
         let invoked = body.as_ref().is_some_and(|finished| finished.invoked);
         let base = body.map(|finished| finished.result).unwrap_or_default();
-        let is_error = outcome.get("isError").and_then(Value::bool).unwrap_or(false);
-        let result = self.replaced(call, base, outcome, is_error).unwrap_or_else(|what| CallResult::failure(&what));
-        Finished { result, invoked, reviewed: true }
+        let is_error = outcome
+            .get("isError")
+            .and_then(Value::bool)
+            .unwrap_or(false);
+        let result = self
+            .replaced(call, base, outcome, is_error)
+            .unwrap_or_else(|what| CallResult::failure(&what));
+        Finished {
+            result,
+            invoked,
+            reviewed: true,
+        }
     }
 
     async fn body(&self, call: &Call, deadline_ms: Option<u64>) -> Finished {
@@ -233,15 +292,31 @@ impl Pipeline<'_> {
             CallResult::coded("TOOL_TIMEOUT", &format!("tool call timed out after {ms}ms"))
         } else {
             let result = CallResult::of_body(tool.as_ref(), outcome, self.signal.aborted());
-            if self.signal.aborted() && !result.is_error { result.given_up(CallResult::aborted()) } else { result }
+            if self.signal.aborted() && !result.is_error {
+                result.given_up(CallResult::aborted())
+            } else {
+                result
+            }
         };
-        Finished { result, invoked: true, reviewed: true }
+        Finished {
+            result,
+            invoked: true,
+            reviewed: true,
+        }
     }
 
     /// Stages 8 to 10: the review, and the last word of a caller who gave up.
     pub(crate) async fn finalize(&self, call: &Call, finished: Finished) -> CallResult {
-        let Finished { mut result, invoked, reviewed } = finished;
-        if reviewed && self.dispatch.listens("tools/post-execute", Some(&call.name)) {
+        let Finished {
+            mut result,
+            invoked,
+            reviewed,
+        } = finished;
+        if reviewed
+            && self
+                .dispatch
+                .listens("tools/post-execute", Some(&call.name))
+        {
             let view = result.view();
             let payload = self.payload(call, |payload| {
                 payload.json("result", &view);
@@ -251,9 +326,13 @@ impl Pipeline<'_> {
             });
             let decision = self
                 .dispatch
-                .waterfall("tools/post-execute", Some(&call.name), payload, &self.context(), |_| async {
-                    Ok::<_, AgentError>(accept)
-                })
+                .waterfall(
+                    "tools/post-execute",
+                    Some(&call.name),
+                    payload,
+                    &self.context(),
+                    |_| async { Ok::<_, AgentError>(accept) },
+                )
                 .await
                 .map_err(|error| error.to_string());
             result = decision
@@ -261,7 +340,11 @@ impl Pipeline<'_> {
                 .unwrap_or_else(|what| CallResult::failure(&what));
         }
         if self.signal.aborted() && !result.is_error {
-            let aborted = if invoked { CallResult::aborted() } else { CallResult::aborted_before_dispatch() };
+            let aborted = if invoked {
+                CallResult::aborted()
+            } else {
+                CallResult::aborted_before_dispatch()
+            };
             result = result.given_up(aborted);
         }
         self.dispatch.notify("tools/result", Some(&call.name), || {
@@ -272,9 +355,18 @@ impl Pipeline<'_> {
         result
     }
 
-    fn review(&self, call: &Call, result: CallResult, decision: &Json) -> Result<CallResult, String> {
-        let added: Vec<Json> =
-            decision.get("additionalContexts").into_iter().flat_map(Value::items).map(Value::to_json).collect();
+    fn review(
+        &self,
+        call: &Call,
+        result: CallResult,
+        decision: &Json,
+    ) -> Result<CallResult, String> {
+        let added: Vec<Json> = decision
+            .get("additionalContexts")
+            .into_iter()
+            .flat_map(Value::items)
+            .map(Value::to_json)
+            .collect();
         match decision.get("kind").and_then(Value::text).as_deref() {
             Some("accept") => {
                 let is_error = result.is_error;
@@ -285,16 +377,32 @@ impl Pipeline<'_> {
             Some("block") => {
                 let feedback = decision.get("feedback").and_then(Value::text);
                 let feedback = feedback.as_deref().unwrap_or("the result was withheld");
-                Ok(CallResult { contexts: added, ..CallResult::failure(feedback) })
+                Ok(CallResult {
+                    contexts: added,
+                    ..CallResult::failure(feedback)
+                })
             }
-            _ => Err("a listener of tools/post-execute decided neither accept nor block".to_owned()),
+            _ => {
+                Err("a listener of tools/post-execute decided neither accept nor block".to_owned())
+            }
         }
     }
 
     /// The result with the `content` or the `value` that someone put in its place.
-    fn replaced(&self, call: &Call, mut result: CallResult, by: &Json, is_error: bool) -> Result<CallResult, String> {
+    fn replaced(
+        &self,
+        call: &Call,
+        mut result: CallResult,
+        by: &Json,
+        is_error: bool,
+    ) -> Result<CallResult, String> {
         let content = by.get("content");
-        let value = by.get("value").filter(|value| result.value.as_ref().is_none_or(|own| own.as_str() != value.as_str()));
+        let value = by.get("value").filter(|value| {
+            result
+                .value
+                .as_ref()
+                .is_none_or(|own| own.as_str() != value.as_str())
+        });
         if is_error != result.is_error {
             result.is_error = is_error;
             result.error = None;
@@ -306,14 +414,21 @@ impl Pipeline<'_> {
                 result.content = content_blocks(content.items().map(Value::as_str))?;
                 Ok(result)
             }
-            (Some(_), _) => Err("a listener replaced both the content and the value of a result".to_owned()),
+            (Some(_), _) => {
+                Err("a listener replaced both the content and the value of a result".to_owned())
+            }
             (None, Some(_)) if is_error => Err("a listener put a value into a failure".to_owned()),
             (None, Some(value)) => {
                 let value = value.to_json();
                 let tool = self.tools.get(&call.name);
-                let schema = tool.as_ref().and_then(|tool: &Arc<dyn Tool>| tool.spec().output.as_ref());
+                let schema = tool
+                    .as_ref()
+                    .and_then(|tool: &Arc<dyn Tool>| tool.spec().output.as_ref());
                 if let Some(what) = output_violations(schema, &value) {
-                    return Ok(CallResult { contexts: result.contexts, ..CallResult::coded("INVALID_TOOL_OUTPUT", &what) });
+                    return Ok(CallResult {
+                        contexts: result.contexts,
+                        ..CallResult::coded("INVALID_TOOL_OUTPUT", &what)
+                    });
                 }
                 result.content = vec![crate::message::text_block(value.as_str())];
                 result.value = Some(value);
@@ -326,19 +441,25 @@ impl Pipeline<'_> {
         Json::object(|payload| {
             payload.u64("turn", self.turn).u64("step", self.step);
             payload.json("callId", &call.id).str("name", &call.name);
-            payload.json("arguments", &call.arguments).json("raw", &call.raw);
+            payload
+                .json("arguments", &call.arguments)
+                .json("raw", &call.raw);
             more(payload);
         })
     }
 
     fn context(&self) -> EventContext {
-        EventContext { signal: self.signal.clone() }
+        EventContext {
+            signal: self.signal.clone(),
+        }
     }
 
     fn scope(&self) -> CallScope {
         CallScope {
             cancel: self.signal.token().child_token(),
-            time_ms: self.log.read(|session| session.last().map_or(0, |event| event.time)),
+            time_ms: self
+                .log
+                .read(|session| session.last().map_or(0, |event| event.time)),
         }
     }
 }

@@ -29,9 +29,14 @@ impl ToolRegistry {
         if let Some(names) = &order
             && names.iter().filter(|name| *name == UNLISTED).count() != 1
         {
-            return Err(AgentError::ToolOrder { what: format!("must name {UNLISTED} exactly once") });
+            return Err(AgentError::ToolOrder {
+                what: format!("must name {UNLISTED} exactly once"),
+            });
         }
-        Ok(Self { tools: RwLock::default(), order })
+        Ok(Self {
+            tools: RwLock::default(),
+            order,
+        })
     }
 
     /// Adds a tool.
@@ -50,7 +55,10 @@ impl ToolRegistry {
 
     /// Takes a tool away; calls of it that run go on.
     pub fn unregister(&self, name: &str) {
-        self.tools.write().unwrap_or_else(PoisonError::into_inner).retain(|tool| tool.spec().name != name);
+        self.tools
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .retain(|tool| tool.spec().name != name);
     }
 
     /// The tool of that name.
@@ -68,16 +76,21 @@ impl ToolRegistry {
         let tools = self.tools.read().unwrap_or_else(PoisonError::into_inner);
         let mut sorted: Vec<_> = tools.iter().map(|tool| tool.spec()).collect();
         sorted.sort_by(|left, right| by_code_unit(&left.name, &right.name));
-        let Some(order) = &self.order else { return Ok(sorted.iter().map(|spec| spec.wire.clone()).collect()) };
+        let Some(order) = &self.order else {
+            return Ok(sorted.iter().map(|spec| spec.wire.clone()).collect());
+        };
         let mut wire = Vec::with_capacity(sorted.len());
         for name in order {
             if name == UNLISTED {
                 let unlisted = sorted.iter().filter(|spec| !order.contains(&spec.name));
                 wire.extend(unlisted.map(|spec| spec.wire.clone()));
             } else {
-                let spec = sorted.iter().find(|spec| spec.name == *name).ok_or_else(|| AgentError::ToolOrder {
-                    what: format!("names \"{name}\", which no mounted row provides"),
-                })?;
+                let spec = sorted
+                    .iter()
+                    .find(|spec| spec.name == *name)
+                    .ok_or_else(|| AgentError::ToolOrder {
+                        what: format!("names \"{name}\", which no mounted row provides"),
+                    })?;
                 wire.push(spec.wire.clone());
             }
         }

@@ -25,12 +25,19 @@ pub(crate) struct CallResult {
 impl CallResult {
     /// A failure without a code.
     pub(crate) fn failure(message: &str) -> Self {
-        Self { content: vec![text_block(&format!("Error: {message}"))], is_error: true, ..Self::default() }
+        Self {
+            content: vec![text_block(&format!("Error: {message}"))],
+            is_error: true,
+            ..Self::default()
+        }
     }
 
     /// A failure of the harness, with its code.
     pub(crate) fn coded(code: &str, message: &str) -> Self {
-        Self { error: Some((error_name(code), code.to_owned())), ..Self::failure(message) }
+        Self {
+            error: Some((error_name(code), code.to_owned())),
+            ..Self::failure(message)
+        }
     }
 
     /// The caller gave up while the body ran.
@@ -40,13 +47,21 @@ impl CallResult {
 
     /// The caller gave up before the body ran.
     pub(crate) fn aborted_before_dispatch() -> Self {
-        Self::coded("ABORTED_BEFORE_DISPATCH", "tool call aborted before dispatch")
+        Self::coded(
+            "ABORTED_BEFORE_DISPATCH",
+            "tool call aborted before dispatch",
+        )
     }
 
     /// What a tool's body made of the call.
-    pub(crate) fn of_body(tool: &dyn Tool, outcome: Result<ToolOutcome, PluginError>, cancelled: bool) -> Self {
+    pub(crate) fn of_body(
+        tool: &dyn Tool,
+        outcome: Result<ToolOutcome, PluginError>,
+        cancelled: bool,
+    ) -> Self {
         match outcome {
-            Ok(outcome) => read_outcome(tool, &outcome).unwrap_or_else(|what| Self::coded("INVALID_TOOL_OUTPUT", &what)),
+            Ok(outcome) => read_outcome(tool, &outcome)
+                .unwrap_or_else(|what| Self::coded("INVALID_TOOL_OUTPUT", &what)),
             // What a component says when an import told it that the caller gave up.
             Err(error) if cancelled && error.code == code::CANCELLED => Self::aborted(),
             Err(error) if error.code.is_empty() => Self::failure(&error.message),
@@ -56,7 +71,10 @@ impl CallResult {
 
     /// This result, given up: what was said beside it stays.
     pub(crate) fn given_up(self, aborted: Self) -> Self {
-        Self { contexts: self.contexts, ..aborted }
+        Self {
+            contexts: self.contexts,
+            ..aborted
+        }
     }
 
     /// What `tools/post-execute` and `tools/result` show of it.
@@ -73,7 +91,9 @@ impl CallResult {
                     error.str("name", name).str("code", code);
                 });
             }
-            result.opt_json("value", self.value.as_ref()).opt_json("meta", self.meta.as_ref());
+            result
+                .opt_json("value", self.value.as_ref())
+                .opt_json("meta", self.meta.as_ref());
         })
     }
 }
@@ -85,9 +105,12 @@ pub(crate) fn output_violations(schema: Option<&Schema>, value: &Json) -> Option
 }
 
 /// Content blocks of a result: objects with a type.
-pub(crate) fn content_blocks<'a>(texts: impl Iterator<Item = &'a str>) -> Result<Vec<Json>, String> {
+pub(crate) fn content_blocks<'a>(
+    texts: impl Iterator<Item = &'a str>,
+) -> Result<Vec<Json>, String> {
     let block = |text: &str| {
-        let block = Json::normalise(text).map_err(|error| format!("the tool's content is {error}"))?;
+        let block =
+            Json::normalise(text).map_err(|error| format!("the tool's content is {error}"))?;
         if block.get("type").and_then(Value::string).is_none() {
             return Err("the tool's content has a block without a type".to_owned());
         }
@@ -100,7 +123,9 @@ fn read_outcome(tool: &dyn Tool, outcome: &ToolOutcome) -> Result<CallResult, St
     let content = content_blocks(outcome.content.iter().map(String::as_str))?;
     let more = match &outcome.more {
         None => Json::empty_object(),
-        Some(more) => Json::normalise(more).map_err(|error| format!("the tool's result is {error}"))?,
+        Some(more) => {
+            Json::normalise(more).map_err(|error| format!("the tool's result is {error}"))?
+        }
     };
     let flag = |name: &str| more.get(name).and_then(Value::bool).unwrap_or(false);
     let is_error = flag("isError");
@@ -112,13 +137,18 @@ fn read_outcome(tool: &dyn Tool, outcome: &ToolOutcome) -> Result<CallResult, St
     }
     let standing = tool.standing();
     let contexts = more.get("context").into_iter().flat_map(Value::items);
-    let contexts = contexts.map(|draft| own_message(&standing, draft)).collect::<Result<_, _>>();
+    let contexts = contexts
+        .map(|draft| own_message(&standing, draft))
+        .collect::<Result<_, _>>();
     Ok(CallResult {
         content,
         is_error,
         error: None,
         value,
-        meta: more.get("meta").filter(|meta| !meta.is_null()).map(Value::to_json),
+        meta: more
+            .get("meta")
+            .filter(|meta| !meta.is_null())
+            .map(Value::to_json),
         contexts: contexts.map_err(|error| error.message)?,
         conclude: flag("concludeTurn") && !is_error,
     })

@@ -38,15 +38,24 @@ struct Progress {
 }
 
 enum Slot {
-    Running { call: Arc<Event> },
-    Done { call: Arc<Event>, finished: Finished },
+    Running {
+        call: Arc<Event>,
+    },
+    Done {
+        call: Arc<Event>,
+        finished: Finished,
+    },
     Committed,
 }
 
 impl Scheduler<'_> {
     /// Runs all calls; whether one of them ends the turn.
     pub(crate) async fn run(&self, calls: &[Call]) -> Result<bool, AgentError> {
-        let mut progress = Progress { slots: Vec::with_capacity(calls.len()), committed: 0, conclude: false };
+        let mut progress = Progress {
+            slots: Vec::with_capacity(calls.len()),
+            committed: 0,
+            conclude: false,
+        };
         let mut bodies = Bodies::new();
         let ran = self.groups(calls, &mut progress, &mut bodies).await;
         // After a failure of the log the bodies are still waited for.
@@ -67,7 +76,11 @@ impl Scheduler<'_> {
     ) -> Result<(), AgentError> {
         while self.may_start(calls, progress) {
             let width = (self.width)().max(1);
-            if self.pipeline.may_overlap(&calls[progress.slots.len()]).await {
+            if self
+                .pipeline
+                .may_overlap(&calls[progress.slots.len()])
+                .await
+            {
                 self.pool(calls, width, progress, bodies).await?;
             } else {
                 self.start(calls, progress, bodies).await?;
@@ -116,7 +129,9 @@ impl Scheduler<'_> {
         progress.slots.push(Slot::Running { call: started });
         match beside(bodies, progress, self.pipeline.prepare(call)).await {
             Prepared::Settled(finished) => progress.finish(index, finished),
-            Prepared::Ready => bodies.push(Box::pin(async move { (index, self.pipeline.execute(call).await) })),
+            Prepared::Ready => bodies.push(Box::pin(async move {
+                (index, self.pipeline.execute(call).await)
+            })),
         }
         Ok(())
     }
@@ -150,7 +165,8 @@ impl Scheduler<'_> {
             let result = beside(bodies, progress, self.pipeline.finalize(call, finished)).await;
             self.log_result(call, &started, &result)?;
             for context in &result.contexts {
-                self.inbox.push(dsh_session::Target::NextStep, context.clone())?;
+                self.inbox
+                    .push(dsh_session::Target::NextStep, context.clone())?;
             }
             progress.conclude |= result.conclude;
         }
@@ -159,16 +175,26 @@ impl Scheduler<'_> {
 
     fn log_call(&self, call: &Call) -> Result<Arc<Event>, AgentError> {
         let data = Json::object(|data| {
-            data.u64("turn", self.pipeline.turn).u64("step", self.pipeline.step);
-            data.json("callId", &call.id).str("name", &call.name).json("arguments", &call.raw);
+            data.u64("turn", self.pipeline.turn)
+                .u64("step", self.pipeline.step);
+            data.json("callId", &call.id)
+                .str("name", &call.name)
+                .json("arguments", &call.raw);
         });
         self.pipeline.log.record(Kind::ToolCall, data)
     }
 
-    fn log_result(&self, call: &Call, started: &Event, result: &CallResult) -> Result<Arc<Event>, AgentError> {
+    fn log_result(
+        &self,
+        call: &Call,
+        started: &Event,
+        result: &CallResult,
+    ) -> Result<Arc<Event>, AgentError> {
         let message = tool_result(&call.id, &result.content, result.is_error);
         let data = Json::object(|data| {
-            data.u64("turn", self.pipeline.turn).u64("step", self.pipeline.step).json("message", &message);
+            data.u64("turn", self.pipeline.turn)
+                .u64("step", self.pipeline.step)
+                .json("message", &message);
             if let Some((name, code)) = &result.error {
                 data.object("error", |error| {
                     error.str("name", name).str("code", code);
@@ -176,12 +202,20 @@ impl Scheduler<'_> {
             }
             data.opt_json("meta", result.meta.as_ref());
         });
-        self.pipeline.log.append(Draft::new(Kind::ToolResult, data).append().sources(vec![started.seq]))
+        self.pipeline.log.append(
+            Draft::new(Kind::ToolResult, data)
+                .append()
+                .sources(vec![started.seq]),
+        )
     }
 }
 
 /// Waits for something while the bodies go on.
-async fn beside<T>(bodies: &mut Bodies<'_>, progress: &mut Progress, work: impl Future<Output = T>) -> T {
+async fn beside<T>(
+    bodies: &mut Bodies<'_>,
+    progress: &mut Progress,
+    work: impl Future<Output = T>,
+) -> T {
     tokio::pin!(work);
     loop {
         tokio::select! {
@@ -196,7 +230,10 @@ impl Progress {
     fn finish(&mut self, index: usize, finished: Finished) {
         let slot = &mut self.slots[index];
         if let Slot::Running { call } = slot {
-            *slot = Slot::Done { call: Arc::clone(call), finished };
+            *slot = Slot::Done {
+                call: Arc::clone(call),
+                finished,
+            };
         }
     }
 

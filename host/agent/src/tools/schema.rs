@@ -50,7 +50,11 @@ impl Schema {
     /// As [`Schema::compile`].
     pub fn compile_parameters(schema: Value<'_>) -> Result<Self, String> {
         let compiled = Self::compile(schema)?;
-        if compiled.kind == Some(Type::Object) { Ok(compiled) } else { Err("the root must have the type object".into()) }
+        if compiled.kind == Some(Type::Object) {
+            Ok(compiled)
+        } else {
+            Err("the root must have the type object".into())
+        }
     }
 
     /// What is wrong with a value, in the order of the schema; empty when nothing is.
@@ -63,9 +67,16 @@ impl Schema {
 
     fn check(&self, value: Value<'_>, path: &str, found: &mut Vec<String>) {
         if !self.one_of.is_empty() {
-            let matched = self.one_of.iter().filter(|branch| branch.violations(value).is_empty()).count();
+            let matched = self
+                .one_of
+                .iter()
+                .filter(|branch| branch.violations(value).is_empty())
+                .count();
             if matched != 1 {
-                found.push(format!("{} must match exactly one oneOf branch (matched {matched})", quoted(path)));
+                found.push(format!(
+                    "{} must match exactly one oneOf branch (matched {matched})",
+                    quoted(path)
+                ));
             }
         }
         if let Some(kind) = self.kind
@@ -95,8 +106,15 @@ impl Schema {
     }
 
     fn check_members(&self, value: Value<'_>, path: &str, found: &mut Vec<String>) {
-        for name in self.required.iter().filter(|name| value.get(name).is_none()) {
-            found.push(format!("missing required property {}", quoted(&member(path, name))));
+        for name in self
+            .required
+            .iter()
+            .filter(|name| value.get(name).is_none())
+        {
+            found.push(format!(
+                "missing required property {}",
+                quoted(&member(path, name))
+            ));
         }
         for (name, schema) in &self.properties {
             if let Some(value) = value.get(name) {
@@ -104,8 +122,14 @@ impl Schema {
             }
         }
         if self.closed {
-            for (key, _) in value.entries().filter(|(key, _)| !self.properties.iter().any(|(name, _)| key.is(name))) {
-                found.push(format!("{} is not a declared property", quoted(&member(path, &key.decode()))));
+            for (key, _) in value
+                .entries()
+                .filter(|(key, _)| !self.properties.iter().any(|(name, _)| key.is(name)))
+            {
+                found.push(format!(
+                    "{} is not a declared property",
+                    quoted(&member(path, &key.decode()))
+                ));
             }
         }
     }
@@ -131,7 +155,10 @@ impl Type {
         let (fits, expected) = match self {
             Self::String => (kind == ValueKind::String, "a string"),
             Self::Number => (kind == ValueKind::Number, "a number"),
-            Self::Integer => (value.f64().is_some_and(|number| number.fract() == 0.0), "an integer"),
+            Self::Integer => (
+                value.f64().is_some_and(|number| number.fract() == 0.0),
+                "an integer",
+            ),
             Self::Boolean => (kind == ValueKind::Bool, "a boolean"),
             Self::Object => (kind == ValueKind::Object, "an object"),
             Self::Array => (kind == ValueKind::Array, "an array"),
@@ -142,7 +169,13 @@ impl Type {
 }
 
 fn compile(schema: Value<'_>, path: &str, depth: usize) -> Result<Schema, String> {
-    let here = || if path.is_empty() { "the root".to_owned() } else { format!("\"{path}\"") };
+    let here = || {
+        if path.is_empty() {
+            "the root".to_owned()
+        } else {
+            format!("\"{path}\"")
+        }
+    };
     if depth > MAX_DEPTH {
         return Err(format!("{} nests deeper than {MAX_DEPTH} levels", here()));
     }
@@ -168,8 +201,10 @@ fn compile(schema: Value<'_>, path: &str, depth: usize) -> Result<Schema, String
                 compiled.kind = Some(Type::named(&name).ok_or_else(unusable)?);
             }
             "oneOf" => {
-                compiled.one_of =
-                    value.items().map(|branch| compile(branch, path, depth + 1)).collect::<Result<_, _>>()?;
+                compiled.one_of = value
+                    .items()
+                    .map(|branch| compile(branch, path, depth + 1))
+                    .collect::<Result<_, _>>()?;
                 if compiled.one_of.len() < 2 {
                     return Err(format!("oneOf of {} needs two branches or more", here()));
                 }
@@ -182,11 +217,15 @@ fn compile(schema: Value<'_>, path: &str, depth: usize) -> Result<Schema, String
                 }
             }
             "required" if value.is_array() => {
-                let names = value.items().map(|name| name.text().map(std::borrow::Cow::into_owned));
+                let names = value
+                    .items()
+                    .map(|name| name.text().map(std::borrow::Cow::into_owned));
                 compiled.required = names.collect::<Option<_>>().ok_or_else(unusable)?;
             }
             "additionalProperties" => compiled.closed = !value.bool().ok_or_else(unusable)?,
-            "items" => compiled.items = Some(Box::new(compile(value, &format!("{path}[]"), depth + 1)?)),
+            "items" => {
+                compiled.items = Some(Box::new(compile(value, &format!("{path}[]"), depth + 1)?));
+            }
             "enum" if value.items().next().is_some() => compiled.allowed = Some(value.to_json()),
             "const" => compiled.constant = Some(value.to_json()),
             annotation if ANNOTATIONS.contains(&annotation) => {}
@@ -197,7 +236,10 @@ fn compile(schema: Value<'_>, path: &str, depth: usize) -> Result<Schema, String
 }
 
 fn member(path: &str, name: &str) -> String {
-    let plain = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '$' || c == '-');
+    let plain = !name.is_empty()
+        && name
+            .chars()
+            .all(|c| c.is_alphanumeric() || c == '_' || c == '$' || c == '-');
     match (path.is_empty(), plain) {
         (true, true) => name.to_owned(),
         (false, true) => format!("{path}.{name}"),
@@ -206,7 +248,11 @@ fn member(path: &str, name: &str) -> String {
 }
 
 fn quoted(path: &str) -> String {
-    if path.is_empty() { "the arguments".to_owned() } else { format!("\"{path}\"") }
+    if path.is_empty() {
+        "the arguments".to_owned()
+    } else {
+        format!("\"{path}\"")
+    }
 }
 
 /// Equality of values: members in any order. Depth is bounded by the schema's
@@ -219,12 +265,17 @@ fn equal(expected: Value<'_>, value: Value<'_>) -> bool {
         (ValueKind::Object, ValueKind::Object) => {
             expected.entries().count() == value.entries().count()
                 && expected.entries().all(|(key, item)| {
-                    value.entries().any(|(other, candidate)| other.raw() == key.raw() && equal(item, candidate))
+                    value.entries().any(|(other, candidate)| {
+                        other.raw() == key.raw() && equal(item, candidate)
+                    })
                 })
         }
         (ValueKind::Array, ValueKind::Array) => {
             expected.items().count() == value.items().count()
-                && expected.items().zip(value.items()).all(|(left, right)| equal(left, right))
+                && expected
+                    .items()
+                    .zip(value.items())
+                    .all(|(left, right)| equal(left, right))
         }
         _ => false,
     }

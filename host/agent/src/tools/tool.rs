@@ -33,10 +33,15 @@ impl ToolSpec {
     /// [`AgentError::UnsupportedSchema`], [`AgentError::Json`].
     pub fn new(name: &str, description: &str, parameters: &str) -> Result<Self, AgentError> {
         let parameters = read(name, "parameters", parameters)?;
-        let unsupported = |what| AgentError::UnsupportedSchema { tool: name.to_owned(), what };
+        let unsupported = |what| AgentError::UnsupportedSchema {
+            tool: name.to_owned(),
+            what,
+        };
         let compiled = Schema::compile_parameters(parameters.value()).map_err(unsupported)?;
         let wire = Json::object(|tool| {
-            tool.str("name", name).str("description", description).json("parameters", &parameters);
+            tool.str("name", name)
+                .str("description", description)
+                .json("parameters", &parameters);
         });
         Ok(Self {
             name: name.to_owned(),
@@ -54,7 +59,10 @@ impl ToolSpec {
     /// As [`ToolSpec::new`].
     pub fn with_output(mut self, schema: &str) -> Result<Self, AgentError> {
         let schema = read(&self.name, "output", schema)?;
-        let unsupported = |what| AgentError::UnsupportedSchema { tool: self.name.clone(), what };
+        let unsupported = |what| AgentError::UnsupportedSchema {
+            tool: self.name.clone(),
+            what,
+        };
         self.output = Some(Schema::compile(schema.value()).map_err(unsupported)?);
         Ok(self)
     }
@@ -75,8 +83,10 @@ impl ToolSpec {
 }
 
 fn read(tool: &str, what: &str, text: &str) -> Result<Json, AgentError> {
-    Json::normalise(text)
-        .map_err(|source| AgentError::Json { subject: format!("{what} of tool \"{tool}\""), source })
+    Json::normalise(text).map_err(|source| AgentError::Json {
+        subject: format!("{what} of tool \"{tool}\""),
+        source,
+    })
 }
 
 /// For whom a call runs, and when to give up.

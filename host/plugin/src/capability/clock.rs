@@ -10,7 +10,7 @@ super::capability!(clock, "clock");
 
 impl clock::Host for State {
     fn now(&mut self) -> wasmtime::Result<f64> {
-        self.from_phase(Phase::Translate, "clock.now")?;
+        self.require(Phase::Translate, "clock.now")?;
         let now = SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default();
@@ -18,7 +18,7 @@ impl clock::Host for State {
     }
 
     async fn wait(&mut self, ms: u32) -> wasmtime::Result<Result<(), types::Error>> {
-        self.from_phase(Phase::Work, "clock.wait")?;
+        self.require(Phase::Work, "clock.wait")?;
         let time = Duration::from_millis(ms.into());
         self.meter.waits(time);
         let slept = async {

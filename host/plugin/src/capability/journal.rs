@@ -35,7 +35,7 @@ impl journal::Host for State {
         events: Vec<journal::NewEvent>,
         at: Option<u32>,
     ) -> wasmtime::Result<Result<u32, types::Error>> {
-        self.from_phase(Phase::Work, "journal.append")?;
+        self.require(Phase::Work, "journal.append")?;
         let Some(port) = self.ctx.ports.journal.clone() else {
             return Ok(Err(PluginError::unavailable("log to append to").into()));
         };

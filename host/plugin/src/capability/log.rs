@@ -21,7 +21,7 @@ const MESSAGES: u32 = 1000;
 pub(crate) struct Lines {
     written: u32,
     dropped: u32,
-    /// The first line of the last error.
+    /// The last error, on one line.
     last_error: Option<String>,
 }
 
@@ -48,8 +48,8 @@ impl log::Host for State {
         };
         let message = cut(&message, MESSAGE);
         if level == port::Level::Error {
-            self.lines.last_error =
-                Some(cut(message.lines().next().unwrap_or_default(), 256).to_owned());
+            let line = message.split_whitespace().collect::<Vec<_>>().join(" ");
+            self.lines.last_error = Some(cut(&line, 256).to_owned());
         }
         self.log(level, message);
         Ok(())

@@ -44,7 +44,7 @@ impl process::Host for State {
         &mut self,
         command: process::Command,
     ) -> wasmtime::Result<Result<process::Output, types::Error>> {
-        self.from_phase(Phase::Work, "process.run")?;
+        self.require(Phase::Work, "process.run")?;
         if !self.row.grants.programs.allows(&command.program) {
             let message = format!(
                 "row {} may not run {}: its grant `process` must name it",

@@ -11,7 +11,7 @@ const MAX: u32 = 1 << 20;
 
 impl random::Host for State {
     fn bytes(&mut self, count: u32) -> wasmtime::Result<Vec<u8>> {
-        self.from_phase(Phase::Work, "random.bytes")?;
+        self.require(Phase::Work, "random.bytes")?;
         wasmtime::ensure!(
             count <= MAX,
             "it asked for {count} random bytes, and {MAX} are allowed"
@@ -23,7 +23,7 @@ impl random::Host for State {
     }
 
     fn uuid(&mut self) -> wasmtime::Result<String> {
-        self.from_phase(Phase::Work, "random.uuid")?;
+        self.require(Phase::Work, "random.uuid")?;
         Ok(uuid::Uuid::new_v4().to_string())
     }
 }

@@ -13,7 +13,7 @@ super::capability!(session, "session");
 
 impl State {
     fn session(&self, function: &'static str) -> wasmtime::Result<Arc<dyn SessionView>> {
-        self.from_phase(Phase::Work, function)?;
+        self.require(Phase::Work, function)?;
         self.ctx.ports.session.clone().ok_or_else(|| {
             Missing {
                 interface: function,

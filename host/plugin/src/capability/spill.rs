@@ -13,7 +13,7 @@ impl spill::Host for State {
         name: String,
         content: Vec<u8>,
     ) -> wasmtime::Result<Result<String, types::Error>> {
-        self.from_phase(Phase::Work, "spill.store")?;
+        self.require(Phase::Work, "spill.store")?;
         let Some(port) = self.ctx.ports.spill.clone() else {
             return Ok(Err(
                 PluginError::unavailable("place for spilled text").into()

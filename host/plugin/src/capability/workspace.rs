@@ -23,7 +23,7 @@ impl State {
         &self,
         function: &'static str,
     ) -> wasmtime::Result<Result<Arc<dyn Workspace>, PluginError>> {
-        self.from_phase(Phase::Work, function)?;
+        self.require(Phase::Work, function)?;
         Ok(self
             .ctx
             .ports

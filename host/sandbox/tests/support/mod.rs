@@ -1,7 +1,7 @@
 //! A home, a workspace and a place outside, none of them below `/tmp`, which
 //! the sandbox opens; and every runner that this machine has.
 
-#![allow(dead_code)]
+#![allow(dead_code, unreachable_pub)]
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use dsh_plugin::port::{Command, Output};
 use dsh_sandbox::{
-    Error, Escalation, Mode, OutputSink, RunnerKind, Sandbox, SandboxConfig, SessionConfig, SessionSandbox, Unguarded,
+    Error, Escalation, Mode, OutputSink, RunnerKind, Sandbox, SandboxConfig, SessionConfig,
+    SessionSandbox, Unguarded,
 };
 
 pub struct World {
@@ -40,7 +41,15 @@ impl World {
             std::fs::write(base.join(file), content).unwrap();
         }
         let root = base.join("work");
-        World { temp, base, kind, root, env: Vec::new(), escalation: None, output: None }
+        World {
+            temp,
+            base,
+            kind,
+            root,
+            env: Vec::new(),
+            escalation: None,
+            output: None,
+        }
     }
 
     pub fn sandbox(&self) -> Sandbox {
@@ -73,8 +82,8 @@ impl World {
         })
     }
 
-    pub async fn bash(&self, mode: Mode, script: &str) -> Result<Output, Error> {
-        self.session(mode).run_in(mode, bash(script)).await
+    pub async fn bash(&self, mode: Mode, script: impl AsRef<str>) -> Result<Output, Error> {
+        self.session(mode).run_in(mode, bash(script.as_ref())).await
     }
 
     pub fn text(&self, path: &str) -> Option<String> {
@@ -124,7 +133,12 @@ pub fn err(output: &Output) -> &str {
 pub fn processes(word: &str) -> usize {
     let entries = std::fs::read_dir("/proc").unwrap().flatten();
     let lines = entries.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
-    lines.filter(|line| line.split(|byte| *byte == 0).any(|arg| arg == word.as_bytes())).count()
+    lines
+        .filter(|line| {
+            line.split(|byte| *byte == 0)
+                .any(|arg| arg == word.as_bytes())
+        })
+        .count()
 }
 
 /// Waits for a condition; a test that waits in vain fails after a minute.

@@ -1,0 +1,12 @@
+//! Components as they are, mounted and called: what the host promises of them,
+//! and what hostile ones try.
+
+mod support;
+
+mod adapter;
+mod bounds;
+mod calls;
+mod hostile;
+mod loading;
+mod mounting;
+mod ports;

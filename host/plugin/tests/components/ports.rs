@@ -1,0 +1,331 @@
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use dsh_plugin::CallContext;
+use dsh_plugin::api::PluginError;
+use dsh_plugin::port::{
+    Charge, Command, DirEntry, FileKind, Guard, Journal, Level, Log, Matches, Metadata, NewEvent,
+    Output, Paths, PortSet, Process, Progress, SessionView, Slice, Spill, SurfaceView, Workspace,
+};
+use serde_json::json;
+
+use crate::support::{all, engine, guest_with, mount, row, run, try_mount};
+
+/// Writes down what reaches it.
+#[derive(Default)]
+struct Fake {
+    seen: Mutex<Vec<String>>,
+}
+
+impl Fake {
+    fn saw(&self, what: String) {
+        self.seen.lock().unwrap().push(what);
+    }
+
+    fn seen(&self) -> Vec<String> {
+        self.seen.lock().unwrap().clone()
+    }
+}
+
+impl Log for Fake {
+    fn write(&self, row: &str, level: Level, message: &str) {
+        self.saw(format!("{row} {level:?} {message}"));
+    }
+}
+
+impl Progress for Fake {
+    fn progress(&self, row: &str, update: String) {
+        self.saw(format!("{row} {update}"));
+    }
+}
+
+impl SessionView for Fake {
+    fn header(&self) -> String {
+        "{}".to_owned()
+    }
+    fn length(&self) -> u32 {
+        42
+    }
+    fn events(&self, first: u32, limit: u32, kinds: &[String]) -> Vec<String> {
+        vec![format!("{first} {limit} {}", kinds.len()), "{}".to_owned()]
+    }
+    fn last(&self, _: &[String], _: Option<u32>) -> Option<String> {
+        None
+    }
+    fn surface(&self) -> SurfaceView {
+        SurfaceView::default()
+    }
+    fn messages(&self, _: u32, _: u32) -> Vec<String> {
+        vec![]
+    }
+    fn measure(&self) -> Charge {
+        Charge::default()
+    }
+    fn estimate(&self, _: &[String]) -> Vec<u32> {
+        vec![]
+    }
+    fn projection(&self, _: &str) -> Option<String> {
+        None
+    }
+}
+
+#[async_trait]
+impl Journal for Fake {
+    async fn append(
+        &self,
+        row: &str,
+        events: Vec<NewEvent>,
+        at: Option<u32>,
+    ) -> Result<u32, PluginError> {
+        self.saw(format!("{row} {} {at:?}", events[0].kind));
+        Ok(7)
+    }
+}
+
+fn metadata() -> Metadata {
+    Metadata {
+        kind: FileKind::File,
+        size: 3,
+        version: "v1".to_owned(),
+    }
+}
+
+#[async_trait]
+impl Workspace for Fake {
+    fn root(&self) -> String {
+        "/root".to_owned()
+    }
+    async fn stat(&self, _: &str) -> Result<Metadata, PluginError> {
+        Ok(metadata())
+    }
+    async fn read(&self, path: &str, offset: u64, limit: u32) -> Result<Slice, PluginError> {
+        // As one that waits for a disk.
+        tokio::task::yield_now().await;
+        Ok(Slice {
+            content: format!("{path} {offset} {limit}").into_bytes(),
+            metadata: metadata(),
+        })
+    }
+    async fn read_for(
+        &self,
+        path: &str,
+        _: Guard,
+        offset: u64,
+        limit: u32,
+    ) -> Result<Slice, PluginError> {
+        self.read(path, offset, limit).await
+    }
+    async fn list_dir(&self, _: &str) -> Result<Vec<DirEntry>, PluginError> {
+        Ok(vec![])
+    }
+    async fn write(
+        &self,
+        path: &str,
+        content: Vec<u8>,
+        guard: Guard,
+    ) -> Result<Metadata, PluginError> {
+        self.saw(format!("{path} {} {guard:?}", content.len()));
+        Ok(metadata())
+    }
+    async fn remove(&self, _: &str) -> Result<(), PluginError> {
+        Ok(())
+    }
+    async fn rename(&self, _: &str, _: &str) -> Result<(), PluginError> {
+        Ok(())
+    }
+    async fn glob(&self, _: &str, _: Option<&str>, _: u32) -> Result<Paths, PluginError> {
+        Ok(Paths::default())
+    }
+    async fn grep(
+        &self,
+        _: &str,
+        _: Option<&str>,
+        _: Option<&str>,
+        _: u32,
+    ) -> Result<Matches, PluginError> {
+        Ok(Matches::default())
+    }
+}
+
+#[async_trait]
+impl Spill for Fake {
+    async fn store(&self, name: &str, content: Vec<u8>) -> Result<String, PluginError> {
+        Ok(format!("/spill/{name} {}", content.len()))
+    }
+}
+
+#[async_trait]
+impl Process for Fake {
+    async fn run(&self, command: Command) -> Result<Output, PluginError> {
+        Ok(Output {
+            stdout: format!("{} {}", command.program, command.arguments[0]).into_bytes(),
+            ..Output::default()
+        })
+    }
+}
+
+fn with_ports() -> (CallContext, Arc<Fake>) {
+    let fake = Arc::new(Fake::default());
+    let ports = PortSet {
+        log: Some(fake.clone()),
+        progress: Some(fake.clone()),
+        session: Some(fake.clone()),
+        journal: Some(fake.clone()),
+        workspace: Some(fake.clone()),
+        spill: Some(fake.clone()),
+        process: Some(fake.clone()),
+    };
+    (
+        CallContext {
+            ports: Arc::new(ports),
+            ..CallContext::default()
+        },
+        fake,
+    )
+}
+
+#[tokio::test]
+async fn each_import_reaches_its_port() {
+    let mounted = mount().await;
+    let (ctx, fake) = with_ports();
+    for (tool, argument, expected) in [
+        ("length", "", "42"),
+        ("events", "", "0 10 0,{}"),
+        ("root", "", "/root"),
+        ("read", "a/b", "a/b 0 100"),
+        ("write", "c", "v1"),
+        ("spill", "text", "/spill/name 4"),
+        ("exec", "allowed", "allowed -x"),
+        ("append", "todo/write", "7"),
+        ("progress", r#"{"done":1}"#, ""),
+    ] {
+        assert_eq!(
+            run(&mounted, &ctx, tool, argument).await,
+            expected,
+            "{tool}"
+        );
+    }
+    assert_eq!(
+        fake.seen(),
+        [
+            "c 3 Absent",
+            "prober todo/write None",
+            r#"prober {"done":1}"#
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_call_without_ports_answers_unavailable_or_traps() {
+    let mounted = mount().await;
+    let ctx = CallContext::default();
+    for (tool, argument) in [
+        ("read", "a"),
+        ("write", "a"),
+        ("spill", "a"),
+        ("exec", "allowed"),
+        ("append", "todo/write"),
+    ] {
+        let told = run(&mounted, &ctx, tool, argument).await;
+        assert!(told.starts_with("UNAVAILABLE: "), "{tool}: {told}");
+    }
+    for tool in ["length", "root"] {
+        let told = run(&mounted, &ctx, tool, "").await;
+        assert!(told.contains("this call has none"), "{tool}: {told}");
+    }
+}
+
+#[tokio::test]
+async fn a_grants_parameters_bound_what_its_import_does() {
+    let mut grants = all();
+    grants["workspace"] = json!(true);
+    let mounted = try_mount("{}", grants).await.unwrap();
+    let (ctx, fake) = with_ports();
+    assert_eq!(run(&mounted, &ctx, "read", "a").await, "a 0 100");
+    for (tool, argument) in [
+        ("write", "a"),
+        ("exec", "other"),
+        ("append", "goal/change"),
+        ("append", "acme/seen"),
+    ] {
+        let told = run(&mounted, &ctx, tool, argument).await;
+        assert!(told.starts_with("DENIED: row prober"), "{tool}: {told}");
+    }
+    assert!(fake.seen().is_empty());
+    assert!(
+        run(&mounted, &ctx, "read-odd", "a")
+            .await
+            .starts_with("INVALID: 0.5")
+    );
+}
+
+#[tokio::test]
+async fn a_plugin_appends_the_kinds_of_its_namespace_that_its_manifest_names() {
+    let manifest = json!({
+        "plugin": {"name": "acme:prober", "version": "1.0.0"}, "events": {"appends": ["acme/seen"]},
+    });
+    let component = engine().load_bytes(guest_with(&manifest)).await.unwrap();
+    let mounted = engine()
+        .mount(dsh_plugin::Row {
+            component,
+            ..row("{}", all(), json!({})).await
+        })
+        .await
+        .unwrap();
+    let (ctx, _) = with_ports();
+    assert_eq!(run(&mounted, &ctx, "append", "acme/seen").await, "7");
+    assert!(
+        run(&mounted, &ctx, "append", "acme/other")
+            .await
+            .starts_with("DENIED")
+    );
+    assert!(
+        run(&mounted, &ctx, "about", "")
+            .await
+            .contains(r#""plugin":"acme:prober""#)
+    );
+}
+
+#[tokio::test]
+async fn of_a_flood_of_messages_a_thousand_are_kept_and_each_is_cut() {
+    let mounted = mount().await;
+    let (ctx, fake) = with_ports();
+    run(&mounted, &ctx, "chatter", "").await;
+    let seen = fake.seen();
+    assert_eq!(seen.len(), 1001);
+    assert!(
+        seen[..1000]
+            .iter()
+            .all(|line| line.starts_with("prober Info ") && line.len() <= 4096 + 12)
+    );
+    assert_eq!(
+        seen[1000],
+        "prober Warn 500 more messages of this call were dropped"
+    );
+}
+
+#[tokio::test]
+async fn a_crash_is_in_the_log_with_what_the_component_said() {
+    let mounted = mount().await;
+    let (ctx, fake) = with_ports();
+    let told = run(&mounted, &ctx, "panic", "").await;
+    assert!(told.contains("it was told to panic"), "{told}");
+    assert!(
+        fake.seen()
+            .iter()
+            .any(|line| line.starts_with("prober Error crashed in tool.run: "))
+    );
+}
+
+#[tokio::test]
+async fn clock_and_randomness_are_real_where_they_are_granted() {
+    let mounted = mount().await;
+    let ctx = CallContext::default();
+    let now: f64 = run(&mounted, &ctx, "now", "").await.parse().unwrap();
+    assert!(now > 1.7e12 && now.fract() == 0.0);
+    let (one, other) = (
+        run(&mounted, &ctx, "uuid", "").await,
+        run(&mounted, &ctx, "uuid", "").await,
+    );
+    assert!(one.ends_with(" 16") && one != other);
+}

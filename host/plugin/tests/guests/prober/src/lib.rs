@@ -1,0 +1,279 @@
+//! A component that does what it is told, also what it should not: the tool's
+//! name, the event's name or the row's configuration say what.
+
+use std::hint::black_box;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+wit_bindgen::generate!({
+    path: "../../../../../wit",
+    inline: "
+        package dsh:prober;
+        world prober {
+            include dsh:plugin/base@0.1.0;
+            import dsh:plugin/clock@0.1.0;
+            import dsh:plugin/random@0.1.0;
+            import dsh:plugin/session@0.1.0;
+            import dsh:plugin/journal@0.1.0;
+            import dsh:plugin/workspace@0.1.0;
+            import dsh:plugin/spill@0.1.0;
+            import dsh:plugin/process@0.1.0;
+            export dsh:plugin/llm-adapter@0.1.0;
+            export dsh:plugin/tool@0.1.0;
+            export dsh:plugin/dispatch@0.1.0;
+            export dsh:plugin/prompt@0.1.0;
+        }
+    ",
+    world: "dsh:prober/prober",
+    generate_all,
+});
+
+use dsh::plugin::types::{CallConfig, Error, GenerateRequest, HttpRequest, Part};
+use dsh::plugin::{clock, config, journal, log, process, random, session, spill, work, workspace};
+use exports::dsh::plugin::{dispatch, llm_adapter, prompt, tool};
+
+struct Prober;
+
+export!(Prober);
+
+/// How often this instance was called.
+static CALLS: AtomicU32 = AtomicU32::new(0);
+
+fn called() -> u32 {
+    std::panic::set_hook(Box::new(|info| log::write(log::Level::Error, &info.to_string())));
+    CALLS.fetch_add(1, Ordering::Relaxed) + 1
+}
+
+fn configured(word: &str) -> bool {
+    config::get().contains(word)
+}
+
+fn error(code: &str) -> Error {
+    Error { code: code.to_owned(), message: "as it was told".to_owned(), details: Some("{}".to_owned()) }
+}
+
+fn spin() -> ! {
+    let mut n = 0u64;
+    loop {
+        n = black_box(n.wrapping_add(1));
+    }
+}
+
+fn recurse(n: u64) -> u64 {
+    if n == u64::MAX { n } else { black_box(recurse(n + 1)) + 1 }
+}
+
+/// Takes memory in pieces until it may have no more.
+fn grow() -> ! {
+    let mut pieces = Vec::new();
+    loop {
+        pieces.push(black_box(vec![1u8; 1 << 20]));
+    }
+}
+
+fn misbehave(how: &str) {
+    match how {
+        "spin" => spin(),
+        "grow" => grow(),
+        "recurse" => drop(black_box(recurse(0))),
+        "panic" => panic!("it was told to panic"),
+        _ => {}
+    }
+}
+
+fn outcome(text: impl Into<String>) -> Result<tool::Outcome, Error> {
+    Ok(tool::Outcome { content: vec![text.into()], more: None })
+}
+
+impl tool::Guest for Prober {
+    fn list_tools() -> Result<Vec<String>, Error> {
+        if configured("misplaced") {
+            clock::now();
+        }
+        if configured("listing-fails") {
+            return Err(error("NO_LIST"));
+        }
+        let twice = configured("listing-twice");
+        let entry = |name: &str| {
+            format!(r#"{{"name":"{name}","description":"d","parameters":{{"type":"object"}},"concurrent":"ask"}}"#)
+        };
+        Ok(vec![entry("one"), entry(if twice { "one" } else { "two" })])
+    }
+
+    fn may_overlap(call: tool::Call) -> bool {
+        misbehave(&call.name);
+        call.arguments == "yes"
+    }
+
+    fn run(call: tool::Call) -> Result<tool::Outcome, Error> {
+        let calls = called();
+        misbehave(&call.name);
+        let argument = call.arguments;
+        match call.name.as_str() {
+            "echo" => outcome(argument),
+            "calls" => outcome(calls.to_string()),
+            "fail" => Err(error("AS_TOLD")),
+            "config" => outcome(config::get()),
+            "about" => outcome(config::about()),
+            "huge" => outcome("x".repeat(20 << 20)),
+            "amplify" => {
+                let piece = "x".repeat(1 << 10);
+                Ok(tool::Outcome { content: vec![piece; 30_000], more: None })
+            }
+            "chatter" => {
+                for n in 0..1500 {
+                    log::write(log::Level::Info, &format!("{n} {}", "é".repeat(5000)));
+                }
+                outcome("")
+            }
+            "progress" => {
+                work::progress(&argument);
+                outcome("")
+            }
+            "now" => outcome(clock::now().to_string()),
+            "uuid" => outcome(format!("{} {}", random::uuid(), random::bytes(16).len())),
+            "wait" => {
+                clock::wait(argument.parse().unwrap())?;
+                outcome("waited")
+            }
+            "wait-then-tell" => match clock::wait(600_000) {
+                Ok(()) => outcome("waited"),
+                Err(error) => outcome(format!("{} {}", error.code, work::cancelled())),
+            },
+            "wait-then-spin" => {
+                let _ = clock::wait(600_000);
+                spin()
+            }
+            "poll" => {
+                while !work::cancelled() {}
+                outcome("saw it")
+            }
+            "length" => outcome(session::length().to_string()),
+            "events" => outcome(session::events(0, 10, &[]).join(",")),
+            "append" => {
+                let event = journal::NewEvent { kind: argument, data: "{}".to_owned() };
+                outcome(journal::append(&[event], None)?.to_string())
+            }
+            "root" => outcome(workspace::root()),
+            "read" => {
+                let slice = workspace::read(&argument, 0.0, 100)?;
+                outcome(String::from_utf8(slice.content).unwrap())
+            }
+            "read-odd" => {
+                workspace::read(&argument, 0.5, 100)?;
+                outcome("")
+            }
+            "write" => outcome(workspace::write(&argument, b"new", &workspace::Guard::Absent)?.version),
+            "spill" => outcome(spill::store("name", argument.as_bytes())?),
+            "exec" => {
+                let output = process::run(&process::Command {
+                    program: argument,
+                    arguments: vec!["-x".to_owned()],
+                    cwd: None,
+                    env: vec![],
+                    stdin: None,
+                    timeout_ms: None,
+                    max_output: 100,
+                    more: None,
+                })?;
+                outcome(String::from_utf8(output.stdout).unwrap())
+            }
+            other => Err(Error { code: "UNKNOWN".to_owned(), message: other.to_owned(), details: None }),
+        }
+    }
+}
+
+impl llm_adapter::Guest for Prober {
+    fn list_routes() -> Result<Vec<String>, Error> {
+        Ok(vec![r#"{"provider":"prober","name":"Prober","models":[]}"#.to_owned()])
+    }
+
+    fn prepare(config: CallConfig) -> Result<llm_adapter::Prepared, Error> {
+        misbehave(&config.model);
+        let config = CallConfig { max_tokens: config.max_tokens.or(Some(7)), ..config };
+        Ok(llm_adapter::Prepared { config, defaulted: vec!["maxTokens".to_owned()], model: "{}".to_owned() })
+    }
+
+    fn open(request: GenerateRequest) -> Result<u32, Error> {
+        misbehave(&request.config.model);
+        if request.messages.is_empty() {
+            return Err(error("EMPTY"));
+        }
+        Ok(called())
+    }
+
+    fn next(attempt: u32) -> Result<llm_adapter::Action, Error> {
+        Ok(match attempt {
+            1 => llm_adapter::Action::Send(HttpRequest {
+                method: "POST".to_owned(),
+                url: "https://provider.example/chat".to_owned(),
+                headers: vec![("authorization".to_owned(), "Bearer {credential}".to_owned())],
+                body: vec![Part::Bytes(b"{}".to_vec())],
+                timeout_ms: Some(5),
+            }),
+            2 => llm_adapter::Action::Emit(llm_adapter::Emission { after_ms: 3, chunks: vec!["{}".to_owned()] }),
+            _ => llm_adapter::Action::Done,
+        })
+    }
+
+    fn head(_attempt: u32, status: u16, _headers: Vec<(String, String)>) {
+        if status == 500 {
+            panic!("it was told to panic at 500");
+        }
+        if status == 600 {
+            session::length();
+        }
+    }
+
+    fn body(attempt: u32, data: Vec<u8>) -> Vec<String> {
+        vec![format!("{attempt}:{}", data.len())]
+    }
+
+    fn end(_attempt: u32, cause: llm_adapter::EndCause) -> Vec<String> {
+        vec![match cause {
+            llm_adapter::EndCause::Complete => "complete".to_owned(),
+            llm_adapter::EndCause::Failed(error) => error.code,
+            llm_adapter::EndCause::Aborted => "aborted".to_owned(),
+        }]
+    }
+
+    fn close(_attempt: u32) {}
+}
+
+impl dispatch::Guest for Prober {
+    fn subscriptions() -> Vec<dispatch::Subscription> {
+        if !configured("listen") {
+            return vec![];
+        }
+        vec![dispatch::Subscription { event: "agent/pre-step".to_owned(), only: vec!["a".to_owned()], beside: true }]
+    }
+
+    fn notify(event: String, _payloads: Vec<String>) {
+        misbehave(&event);
+    }
+
+    fn decide(event: String, payload: String) -> Result<Option<String>, Error> {
+        misbehave(&event);
+        Ok(Some(payload))
+    }
+
+    fn enter(event: String, payload: String) -> Result<dispatch::Entry, Error> {
+        misbehave(&event);
+        Ok(dispatch::Entry { verdict: dispatch::Verdict::Rewrite(payload), carry: Some(event) })
+    }
+
+    fn leave(event: String, carry: String, outcome: String) -> Result<Option<String>, Error> {
+        Ok(Some(format!("{event} {carry} {outcome}")))
+    }
+}
+
+impl prompt::Guest for Prober {
+    fn sections(variables: String) -> Result<Vec<prompt::Section>, Error> {
+        Ok(vec![prompt::Section {
+            place: prompt::Place::System,
+            name: "prober".to_owned(),
+            order: 1.5,
+            text: format!("{variables} {}", called()),
+            complete: variables.contains("complete"),
+        }])
+    }
+}
