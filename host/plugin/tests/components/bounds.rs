@@ -145,6 +145,24 @@ async fn what_a_call_hands_over_has_a_cap() {
 }
 
 #[tokio::test]
+async fn h9_texts_that_are_none_or_lie_outside_of_memory_are_refused() {
+    let mounted = mount().await;
+    let ctx = CallContext::default();
+    for (name, reason) in [
+        ("no-text", "utf-8"),
+        ("out-of-bounds", "out of bounds"),
+        ("too-long", ""),
+    ] {
+        let error = mounted.call_tool(&ctx, call(name, "")).await.unwrap_err();
+        assert!(
+            error.is_failure_of_component() && error.to_string().contains(reason),
+            "{name}: {error}"
+        );
+        assert_eq!(run(&mounted, &ctx, "echo", "after").await, "after");
+    }
+}
+
+#[tokio::test]
 async fn cancelling_answers_the_waiting_import_and_lets_the_component_tell() {
     let mounted = mount().await;
     let ctx = CallContext::default();

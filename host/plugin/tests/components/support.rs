@@ -26,8 +26,9 @@ fn build() -> PathBuf {
     let project = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/guests");
     let target =
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| project.join("target"), PathBuf::from);
-    // A directory of its own: the outer cargo may hold the lock of its target.
-    let target = target.join("test-guests");
+    // Where `cargo xtask` builds components; not the target itself, whose lock
+    // the cargo that runs this test may hold.
+    let target = target.join("wasm");
     let status = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
         .args([
             "build",

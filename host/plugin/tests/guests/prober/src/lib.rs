@@ -39,7 +39,9 @@ export!(Prober);
 static CALLS: AtomicU32 = AtomicU32::new(0);
 
 fn called() -> u32 {
-    std::panic::set_hook(Box::new(|info| log::write(log::Level::Error, &info.to_string())));
+    std::panic::set_hook(Box::new(|info| {
+        log::write(log::Level::Error, &info.to_string())
+    }));
     CALLS.fetch_add(1, Ordering::Relaxed) + 1
 }
 
@@ -48,7 +50,11 @@ fn configured(word: &str) -> bool {
 }
 
 fn error(code: &str) -> Error {
-    Error { code: code.to_owned(), message: "as it was told".to_owned(), details: Some("{}".to_owned()) }
+    Error {
+        code: code.to_owned(),
+        message: "as it was told".to_owned(),
+        details: Some("{}".to_owned()),
+    }
 }
 
 fn spin() -> ! {
@@ -59,7 +65,11 @@ fn spin() -> ! {
 }
 
 fn recurse(n: u64) -> u64 {
-    if n == u64::MAX { n } else { black_box(recurse(n + 1)) + 1 }
+    if n == u64::MAX {
+        n
+    } else {
+        black_box(recurse(n + 1)) + 1
+    }
 }
 
 /// Takes memory in pieces until it may have no more.
@@ -81,7 +91,10 @@ fn misbehave(how: &str) {
 }
 
 fn outcome(text: impl Into<String>) -> Result<tool::Outcome, Error> {
-    Ok(tool::Outcome { content: vec![text.into()], more: None })
+    Ok(tool::Outcome {
+        content: vec![text.into()],
+        more: None,
+    })
 }
 
 impl tool::Guest for Prober {
@@ -94,7 +107,9 @@ impl tool::Guest for Prober {
         }
         let twice = configured("listing-twice");
         let entry = |name: &str| {
-            format!(r#"{{"name":"{name}","description":"d","parameters":{{"type":"object"}},"concurrent":"ask"}}"#)
+            format!(
+                r#"{{"name":"{name}","description":"d","parameters":{{"type":"object"}},"concurrent":"ask"}}"#
+            )
         };
         Ok(vec![entry("one"), entry(if twice { "one" } else { "two" })])
     }
@@ -117,7 +132,27 @@ impl tool::Guest for Prober {
             "huge" => outcome("x".repeat(20 << 20)),
             "amplify" => {
                 let piece = "x".repeat(1 << 10);
-                Ok(tool::Outcome { content: vec![piece; 30_000], more: None })
+                Ok(tool::Outcome {
+                    content: vec![piece; 30_000],
+                    more: None,
+                })
+            }
+            // Safety of none of these: the point is what the host makes of it.
+            "no-text" => outcome(unsafe { String::from_utf8_unchecked(vec![0xff, 0xfe]) }),
+            "out-of-bounds" => {
+                let lie =
+                    unsafe { String::from_raw_parts(0xffff_0000_u32 as *mut u8, 0x8000, 0x8000) };
+                Ok(tool::Outcome {
+                    content: vec![lie],
+                    more: None,
+                })
+            }
+            "too-long" => {
+                let lie = unsafe { String::from_raw_parts(16 as *mut u8, usize::MAX, usize::MAX) };
+                Ok(tool::Outcome {
+                    content: vec![lie],
+                    more: None,
+                })
             }
             "chatter" => {
                 for n in 0..1500 {
@@ -150,7 +185,10 @@ impl tool::Guest for Prober {
             "length" => outcome(session::length().to_string()),
             "events" => outcome(session::events(0, 10, &[]).join(",")),
             "append" => {
-                let event = journal::NewEvent { kind: argument, data: "{}".to_owned() };
+                let event = journal::NewEvent {
+                    kind: argument,
+                    data: "{}".to_owned(),
+                };
                 outcome(journal::append(&[event], None)?.to_string())
             }
             "root" => outcome(workspace::root()),
@@ -162,7 +200,9 @@ impl tool::Guest for Prober {
                 workspace::read(&argument, 0.5, 100)?;
                 outcome("")
             }
-            "write" => outcome(workspace::write(&argument, b"new", &workspace::Guard::Absent)?.version),
+            "write" => {
+                outcome(workspace::write(&argument, b"new", &workspace::Guard::Absent)?.version)
+            }
             "spill" => outcome(spill::store("name", argument.as_bytes())?),
             "exec" => {
                 let output = process::run(&process::Command {
@@ -177,20 +217,33 @@ impl tool::Guest for Prober {
                 })?;
                 outcome(String::from_utf8(output.stdout).unwrap())
             }
-            other => Err(Error { code: "UNKNOWN".to_owned(), message: other.to_owned(), details: None }),
+            other => Err(Error {
+                code: "UNKNOWN".to_owned(),
+                message: other.to_owned(),
+                details: None,
+            }),
         }
     }
 }
 
 impl llm_adapter::Guest for Prober {
     fn list_routes() -> Result<Vec<String>, Error> {
-        Ok(vec![r#"{"provider":"prober","name":"Prober","models":[]}"#.to_owned()])
+        Ok(vec![
+            r#"{"provider":"prober","name":"Prober","models":[]}"#.to_owned(),
+        ])
     }
 
     fn prepare(config: CallConfig) -> Result<llm_adapter::Prepared, Error> {
         misbehave(&config.model);
-        let config = CallConfig { max_tokens: config.max_tokens.or(Some(7)), ..config };
-        Ok(llm_adapter::Prepared { config, defaulted: vec!["maxTokens".to_owned()], model: "{}".to_owned() })
+        let config = CallConfig {
+            max_tokens: config.max_tokens.or(Some(7)),
+            ..config
+        };
+        Ok(llm_adapter::Prepared {
+            config,
+            defaulted: vec!["maxTokens".to_owned()],
+            model: "{}".to_owned(),
+        })
     }
 
     fn open(request: GenerateRequest) -> Result<u32, Error> {
@@ -210,7 +263,10 @@ impl llm_adapter::Guest for Prober {
                 body: vec![Part::Bytes(b"{}".to_vec())],
                 timeout_ms: Some(5),
             }),
-            2 => llm_adapter::Action::Emit(llm_adapter::Emission { after_ms: 3, chunks: vec!["{}".to_owned()] }),
+            2 => llm_adapter::Action::Emit(llm_adapter::Emission {
+                after_ms: 3,
+                chunks: vec!["{}".to_owned()],
+            }),
             _ => llm_adapter::Action::Done,
         })
     }
@@ -244,7 +300,11 @@ impl dispatch::Guest for Prober {
         if !configured("listen") {
             return vec![];
         }
-        vec![dispatch::Subscription { event: "agent/pre-step".to_owned(), only: vec!["a".to_owned()], beside: true }]
+        vec![dispatch::Subscription {
+            event: "agent/pre-step".to_owned(),
+            only: vec!["a".to_owned()],
+            beside: true,
+        }]
     }
 
     fn notify(event: String, _payloads: Vec<String>) {
@@ -258,7 +318,10 @@ impl dispatch::Guest for Prober {
 
     fn enter(event: String, payload: String) -> Result<dispatch::Entry, Error> {
         misbehave(&event);
-        Ok(dispatch::Entry { verdict: dispatch::Verdict::Rewrite(payload), carry: Some(event) })
+        Ok(dispatch::Entry {
+            verdict: dispatch::Verdict::Rewrite(payload),
+            carry: Some(event),
+        })
     }
 
     fn leave(event: String, carry: String, outcome: String) -> Result<Option<String>, Error> {
