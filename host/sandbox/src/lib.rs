@@ -33,6 +33,7 @@ mod helper;
 mod job;
 mod mode;
 mod observe;
+mod ports;
 mod resolve;
 mod runner;
 mod search;

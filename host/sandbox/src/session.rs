@@ -3,15 +3,12 @@
 use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use dsh_plugin::api::PluginError;
-use dsh_plugin::port::{
-    Command, DirEntry, Guard, Matches, Metadata, Output, Paths, Process, Slice, Spill, Workspace,
-};
+use dsh_plugin::port::{Command, Output};
 use rustix::fs::FileType;
 
 use crate::environment::environment;
@@ -23,8 +20,7 @@ use crate::mode::Mode;
 use crate::observe::WritePolicy;
 use crate::resolve::pin;
 use crate::runner::{Need, Runner, find, pipe, unconfined, which};
-use crate::search::{Bounds, Cancel};
-use crate::spill::{MAX_SPILL, SpillRoot};
+use crate::spill::SpillRoot;
 
 /// What confines commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -94,7 +90,7 @@ pub struct SandboxConfig {
     pub dsh_home: PathBuf,
     /// The operating system's directory for temporary files.
     pub temp_dir: PathBuf,
-    /// A program whose `main` calls [`landlock_exec_main`]: `dsh` itself.
+    /// A program whose `main` calls [`crate::landlock_exec_main`]: `dsh` itself.
     pub helper: PathBuf,
     /// `DSH_SANDBOX`: this runner or none.
     pub force: Option<RunnerKind>,
@@ -106,10 +102,10 @@ pub struct SandboxConfig {
 #[derive(Clone)]
 pub struct Sandbox(Arc<Machine>);
 
-struct Machine {
-    config: SandboxConfig,
+pub(crate) struct Machine {
+    pub(crate) config: SandboxConfig,
     runner: OnceLock<Result<Runner, String>>,
-    spill: SpillRoot,
+    pub(crate) spill: SpillRoot,
 }
 
 /// What an agent tells its sandbox.
@@ -130,13 +126,13 @@ pub struct SessionConfig {
     pub output: Option<Arc<dyn OutputSink>>,
 }
 
-/// The ports of an agent: [`Workspace`], [`Process`] and [`Spill`]. Cheap to clone.
+/// The ports `workspace`, `process` and `spill` of an agent. Cheap to clone.
 #[derive(Clone)]
-pub struct SessionSandbox(Arc<Agent>);
+pub struct SessionSandbox(pub(crate) Arc<Agent>);
 
-struct Agent {
-    machine: Arc<Machine>,
-    config: SessionConfig,
+pub(crate) struct Agent {
+    pub(crate) machine: Arc<Machine>,
+    pub(crate) config: SessionConfig,
     files: Files,
 }
 
@@ -225,7 +221,7 @@ impl SessionSandbox {
     }
 
     /// Runs file work where it may wait.
-    async fn blocking<T: Send + 'static>(
+    pub(crate) async fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Files) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, PluginError> {
@@ -308,156 +304,5 @@ impl Agent {
             stderr_spill: shown(ended.stderr.1),
             denied,
         })
-    }
-}
-
-/// Tells a search that nobody waits for it any more.
-struct CancelOnDrop(Cancel);
-
-impl Drop for CancelOnDrop {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
-#[async_trait]
-impl Workspace for SessionSandbox {
-    fn root(&self) -> String {
-        self.fence().root.to_string_lossy().into_owned()
-    }
-
-    async fn stat(&self, path: &str) -> Result<Metadata, PluginError> {
-        let path = path.to_owned();
-        self.blocking(move |files| files.stat(&path)).await
-    }
-
-    async fn read(&self, path: &str, offset: u64, limit: u32) -> Result<Slice, PluginError> {
-        let path = path.to_owned();
-        self.blocking(move |files| files.read(&path, offset, limit))
-            .await
-    }
-
-    async fn read_for(
-        &self,
-        path: &str,
-        guard: Guard,
-        offset: u64,
-        limit: u32,
-    ) -> Result<Slice, PluginError> {
-        let path = path.to_owned();
-        self.blocking(move |files| files.read_for(&path, &guard, offset, limit))
-            .await
-    }
-
-    async fn list_dir(&self, path: &str) -> Result<Vec<DirEntry>, PluginError> {
-        let path = path.to_owned();
-        self.blocking(move |files| files.list_dir(&path)).await
-    }
-
-    async fn write(
-        &self,
-        path: &str,
-        content: Vec<u8>,
-        guard: Guard,
-    ) -> Result<Metadata, PluginError> {
-        let path = path.to_owned();
-        self.blocking(move |files| files.write(&path, &content, &guard))
-            .await
-    }
-
-    async fn remove(&self, path: &str) -> Result<(), PluginError> {
-        let path = path.to_owned();
-        self.blocking(move |files| files.remove(&path)).await
-    }
-
-    async fn rename(&self, path: &str, to: &str) -> Result<(), PluginError> {
-        let (path, to) = (path.to_owned(), to.to_owned());
-        self.blocking(move |files| files.rename(&path, &to)).await
-    }
-
-    async fn glob(
-        &self,
-        pattern: &str,
-        path: Option<&str>,
-        limit: u32,
-    ) -> Result<Paths, PluginError> {
-        let (pattern, path) = (pattern.to_owned(), path.map(str::to_owned));
-        let guard = CancelOnDrop(Cancel::default());
-        let cancel = guard.0.clone();
-        self.blocking(move |files| {
-            files.glob(&pattern, path.as_deref(), limit, Bounds::SHIPPED, cancel)
-        })
-        .await
-    }
-
-    async fn grep(
-        &self,
-        pattern: &str,
-        path: Option<&str>,
-        files: Option<&str>,
-        limit: u32,
-    ) -> Result<Matches, PluginError> {
-        let (pattern, path, only) = (
-            pattern.to_owned(),
-            path.map(str::to_owned),
-            files.map(str::to_owned),
-        );
-        let guard = CancelOnDrop(Cancel::default());
-        let cancel = guard.0.clone();
-        let search = move |files: &Files| {
-            files.grep(
-                &pattern,
-                path.as_deref(),
-                only.as_deref(),
-                limit,
-                Bounds::SHIPPED,
-                cancel,
-            )
-        };
-        self.blocking(search).await
-    }
-}
-
-#[async_trait]
-impl Process for SessionSandbox {
-    async fn run(&self, command: Command) -> Result<Output, PluginError> {
-        let current = (self.0.config.mode)();
-        let mode = match (&command.more, &self.0.config.escalation) {
-            (None, _) => current,
-            (Some(more), Some(escalation)) => escalation.decide(current, more).await?,
-            (Some(_), None) => {
-                return Err(
-                    Error::NotGranted("nobody can be asked in this session".to_owned()).into(),
-                );
-            }
-        };
-        Ok(self.run_in(mode, command).await?)
-    }
-}
-
-#[async_trait]
-impl Spill for SessionSandbox {
-    async fn store(&self, name: &str, content: Vec<u8>) -> Result<String, PluginError> {
-        if content.len() > MAX_SPILL {
-            let what = format!("{} bytes to keep, at most {MAX_SPILL}", content.len());
-            return Err(Error::TooLarge {
-                path: name.into(),
-                what,
-            }
-            .into());
-        }
-        let name = name.to_owned();
-        let agent = self.0.clone();
-        let store = move || {
-            agent
-                .machine
-                .spill
-                .store(&agent.config.session_id, &name, &content)
-        };
-        let stored = tokio::task::spawn_blocking(store)
-            .await
-            .unwrap_or_else(|_| Err(std::io::ErrorKind::Other.into()));
-        let path = stored.map_err(|error| Error::io(&self.0.machine.config.temp_dir, error))?;
-        Ok(path.to_string_lossy().into_owned())
     }
 }
