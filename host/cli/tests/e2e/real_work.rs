@@ -84,6 +84,7 @@ fn a_command_cannot_write_outside_the_workspace() {
         ended.answered("Tried.");
         assert!(!outside.exists() && !home.exists(), "{runner}");
         assert_eq!(scratch.read("inside"), "x\n");
-        assert!(scratch.record().results()[0].0.contains("[sandbox: "), "{runner}");
+        let result = &scratch.record().results()[0];
+        assert!(result.0.contains("[sandbox: "), "{runner}: {result:?}");
     }
 }

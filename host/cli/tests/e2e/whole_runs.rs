@@ -72,7 +72,7 @@ const LATER: &[Later] = &[
         needs: "the retry component: the first failure ends the turn",
         parts: &["exit", "stdout", "stderrEmpty", "wire", "events"],
         missing: &["llm/retry", "llm/retry-started", "assistant/message", "turn/end turn=1 reason=completed"],
-        instead: &["turn/end turn=1 reason=error:RATE_LIMITED"],
+        instead: &["turn/end turn=1 reason=error:RATE_LIMIT"],
     },
     Later {
         scenario: "500-always",
