@@ -120,7 +120,8 @@ fn debian() -> Result<Toolchain> {
             "rustc-web",
             "rust-web-src",
         ];
-        if !apt(&install) && !(apt(&["update"]) && apt(&install)) {
+        let brought = apt(&install) || (apt(&["update"]) && apt(&install));
+        if !brought {
             bail!("`apt-get install rustc-web rust-web-src` did not succeed");
         }
     }
