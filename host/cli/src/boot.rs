@@ -12,6 +12,7 @@ use dsh_profile::{
 };
 use futures_util::future::join_all;
 
+use crate::arguments::usage;
 use crate::exit::Failure;
 use crate::{embedded, report};
 
@@ -22,14 +23,29 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    pub(crate) fn find() -> Result<Self, Failure> {
-        let cwd = std::env::current_dir().map_err(|error| {
+    /// `chosen` is the working directory that `--cwd` names; everything else is
+    /// where the process was started.
+    pub(crate) fn find(chosen: Option<&Path>) -> Result<Self, Failure> {
+        let started = std::env::current_dir().map_err(|error| {
             Failure::of(format_args!("cannot tell the working directory: {error}"))
         })?;
+        let cwd = match chosen {
+            None => started.clone(),
+            // As a shell would tell it after `cd`, so that it finds the same sessions.
+            Some(chosen) => std::fs::canonicalize(chosen)
+                .ok()
+                .filter(|path| path.is_dir())
+                .ok_or_else(|| {
+                    usage(format_args!(
+                        "--cwd: {} is no directory; make it first",
+                        chosen.display()
+                    ))
+                })?,
+        };
         let home = Home::resolve(
             std::env::var_os("DSH_HOME").as_deref(),
             std::env::var_os("HOME").as_deref(),
-            &cwd,
+            &started,
         )
         .map_err(Failure::of)?;
         Ok(Self { home, cwd })
@@ -44,9 +60,10 @@ pub(crate) struct Composed {
     pub(crate) strict: bool,
 }
 
-/// Composes a profile for booting; what is left out is reported.
-pub(crate) fn compose(boot: &Boot) -> Result<Composed, Failure> {
-    let place = Place::find()?;
+/// Composes a profile for booting, in the current directory or in `cwd`; what
+/// is left out is reported.
+pub(crate) fn compose(boot: &Boot, cwd: Option<&Path>) -> Result<Composed, Failure> {
+    let place = Place::find(cwd)?;
     // Before anything is read from it, so that a home that cannot be is one line.
     let home = place.home.path();
     std::fs::create_dir_all(home).map_err(|error| {
@@ -106,7 +123,7 @@ pub(crate) fn dump(
     safe: bool,
     strict: bool,
 ) -> Result<u8, Failure> {
-    let place = Place::find()?;
+    let place = Place::find(None)?;
     let scope = if safe {
         Scope::Bundles
     } else {
@@ -117,7 +134,7 @@ pub(crate) fn dump(
 
 /// Prints the bundles alone.
 pub(crate) fn dump_default(profile: &str) -> Result<u8, Failure> {
-    print(&Place::find()?, profile, Scope::Bundles, false)
+    print(&Place::find(None)?, profile, Scope::Bundles, false)
 }
 
 fn print(place: &Place, profile: &str, scope: Scope<'_>, strict: bool) -> Result<u8, Failure> {

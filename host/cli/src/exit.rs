@@ -4,7 +4,7 @@ use std::fmt;
 use std::process::ExitCode;
 
 /// Why it ends with 1: a line for stderr.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Failure(String);
 
 impl Failure {
@@ -20,6 +20,11 @@ impl Failure {
     )]
     pub(crate) fn of(what: impl fmt::Display) -> Self {
         Self(format!("dsh: {what}"))
+    }
+
+    /// Without what a line on stderr starts with.
+    pub(crate) fn message(&self) -> &str {
+        self.0.strip_prefix("dsh: ").unwrap_or(&self.0)
     }
 
     /// Says it on stderr.

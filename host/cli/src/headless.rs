@@ -1,42 +1,35 @@
 //! The `headless` app: one task, one answer (spec/cli.md §4).
 
-use std::time::Duration;
+use std::future::pending;
+use std::io::Read;
+use std::time::{Duration, Instant};
 
-use dsh_agent::{Message, RunOutcome};
+use dsh_agent::{Message, RunError, RunOutcome};
 use dsh_profile::launch::Boot;
 
+use crate::arguments::{self, Arguments, Format, HELP, Request, Task, usage};
 use crate::boot::{self, Composed};
 use crate::exit::Failure;
 use crate::report;
+use crate::result::{self, Usage};
 use crate::run::Run;
 use crate::signals::Signals;
-
-const HELP: &str = "\
-Usage: dsh --profile headless [options] [task...]
-
-Runs one task to its end and prints the answer.
-
-Arguments:
-  task         the words of the task; they are joined with spaces
-
-Options:
-  -h, --help   print this help
-
-Exit codes: 0 the task completed; 1 it did not, or the start failed;
-130 interrupted; 143 terminated. The whole run is in the session's log.
-";
 
 /// How long an interrupted run may take to close its turn and its log.
 const GRACE: Duration = Duration::from_secs(5);
 
-enum Arguments {
-    Help,
-    Task(String),
-}
+/// The longest task that is read from standard input, in bytes.
+const LONGEST: u64 = 16 * 1024 * 1024;
 
 /// Boots the profile and runs the task.
 pub(crate) fn main(boot: &Boot) -> Result<u8, Failure> {
-    let composed = boot::compose(boot)?;
+    let arguments = arguments::parse(&boot.args);
+    let cwd = match &arguments {
+        Ok(Arguments::Run(request)) => request.cwd.as_deref(),
+        _ => None,
+    };
+    let composed = boot::compose(boot, cwd)?;
+    // Before the arguments are judged: another app would have others.
     if composed.rows.host("headless-runner").is_none() {
         return Err(Failure::of(format_args!(
             "profile {:?} has no row that runs a task (headless-runner); \
@@ -44,129 +37,144 @@ pub(crate) fn main(boot: &Boot) -> Result<u8, Failure> {
             boot.profile
         )));
     }
-    let task = match arguments(&boot.args)? {
+    let request = match arguments? {
         Arguments::Help => return report::product(HELP),
-        Arguments::Task(task) => task,
+        Arguments::Run(request) => request,
+    };
+    let task = match &request.task {
+        Task::Words(words) => words.clone(),
+        Task::Stdin => from_stdin()?,
     };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()
         .map_err(|error| Failure::of(format_args!("cannot start threads: {error}")))?;
-    let end = runtime.block_on(task_to_end(&composed, &task));
+    let end = runtime.block_on(task_to_end(&composed, &request, &task));
     // What still blocks a thread (a command that will not die) must not keep the process.
     runtime.shutdown_timeout(Duration::from_millis(100));
     end
 }
 
-fn arguments(arguments: &[String]) -> Result<Arguments, Failure> {
-    let mut words = Vec::new();
-    let mut options = true;
-    for argument in arguments {
-        match argument.as_str() {
-            "--" if options => options = false,
-            "-h" | "--help" if options => return Ok(Arguments::Help),
-            word if options && word.len() > 1 && word.starts_with('-') => {
-                return Err(Failure::usage(format!(
-                    "error: unknown option '{word}'; put `--` before a task that starts with a dash"
-                )));
-            }
-            word => words.push(word),
-        }
+fn from_stdin() -> Result<String, Failure> {
+    let mut text = String::new();
+    std::io::stdin()
+        .lock()
+        .take(LONGEST + 1)
+        .read_to_string(&mut text)
+        .map_err(|error| {
+            usage(format_args!(
+                "cannot read the task from standard input: {error}"
+            ))
+        })?;
+    if text.len() as u64 > LONGEST {
+        return Err(usage(format_args!(
+            "the task on standard input is longer than {LONGEST} bytes; put it into a file and name that"
+        )));
     }
-    let task = words.join(" ");
-    if task.trim().is_empty() {
-        return Err(Failure::usage(
-            "error: a task is required, for example: dsh --profile headless \"run the tests\""
-                .to_owned(),
-        ));
-    }
-    Ok(Arguments::Task(task))
+    // The end of the last line is the shell's, not the task's.
+    text.truncate(text.trim_end_matches(['\n', '\r']).len());
+    arguments::checked(text)
 }
 
 /// How a run was left.
 enum Left {
     Idle,
+    TimedOut(Duration),
     Signal(u8),
 }
 
-async fn task_to_end(composed: &Composed, task: &str) -> Result<u8, Failure> {
+async fn task_to_end(composed: &Composed, request: &Request, task: &str) -> Result<u8, Failure> {
     let mut signals = Signals::catch()?;
-    let started = tokio::select! {
-        run = Run::start(composed) => run?,
+    let mut run = tokio::select! {
+        run = Run::start(composed, request) => run?,
         code = signals.next() => return Ok(code),
     };
-    let first = started.log.read(dsh_session::Session::next_seq);
-    started
-        .agent
+    let session_id = run.log.read(|session| session.id().to_string());
+    if request.verbose {
+        let path = run.path().display();
+        report::line(format_args!("session {session_id}, log {path}"));
+    }
+    let first = run.log.read(dsh_session::Session::next_seq);
+    let begun = Instant::now();
+    run.agent
         .followup(&Message::from_person(task))
         .map_err(Failure::of)?;
     let left = tokio::select! {
-        () = started.agent.when_idle() => Left::Idle,
+        biased;
+        () = run.agent.when_idle() => Left::Idle,
         code = signals.next() => Left::Signal(code),
+        limit = over(request.timeout) => Left::TimedOut(limit),
     };
     // A second signal, or a run that does not close in time, ends the process as it is.
     let closed = tokio::select! {
-        closed = started.close() => closed,
+        closed = run.close() => closed,
         code = signals.next() => return Ok(code),
         () = tokio::time::sleep(GRACE) => Err(Failure::of("the run did not close in time")),
     };
-    match (left, closed) {
-        (Left::Signal(code), closed) => {
-            if let Err(failure) = closed {
-                failure.report();
-            }
-            Ok(code)
-        }
-        (Left::Idle, closed) => {
-            closed?;
-            answer(&started.log.read(|session| RunOutcome::of(session, first)))
-        }
+    let (outcome, usage) = run
+        .log
+        .read(|session| (RunOutcome::of(session, first), Usage::of(session, first)));
+    let error = error(&outcome, &left, &closed);
+    let product = match request.output {
+        // Without an end of its own, or a log that holds it, there is no answer.
+        Format::Text if matches!(left, Left::Signal(_)) || closed.is_err() => String::new(),
+        Format::Text => format!("{}\n", outcome.answer),
+        Format::Json | Format::StreamJson => result::line(
+            &session_id,
+            &outcome,
+            usage,
+            begun.elapsed(),
+            error.as_ref(),
+        ),
+    };
+    match run.stream.take() {
+        Some(stream) => tokio::select! {
+            written = stream.finish(product) => written?,
+            // A reader that takes nothing more must not keep the process.
+            code = signals.next() => return Ok(code),
+        },
+        None => drop(report::product(&product)?),
     }
-}
-
-/// Prints the answer and, of a failed run, the error.
-fn answer(outcome: &RunOutcome) -> Result<u8, Failure> {
-    report::product(&format!("{}\n", outcome.answer))?;
-    if let Some(error) = outcome.error() {
+    if let Left::Signal(code) = left {
+        if let Err(failure) = closed {
+            failure.report();
+        }
+        return Ok(code);
+    }
+    closed?;
+    if let Some(error) = &error {
         report::line(format_args!("{}: {}", error.code, error.message));
     }
-    Ok(u8::from(!outcome.completed()))
+    Ok(u8::from(error.is_some() || !outcome.completed()))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// What went wrong, the last thing first.
+fn error(outcome: &RunOutcome, left: &Left, closed: &Result<(), Failure>) -> Option<RunError> {
+    let error = |code: &str, message: String| {
+        let code = code.to_owned();
+        Some(RunError { code, message })
+    };
+    match (left, closed) {
+        (_, Err(failure)) => error("RUN_NOT_CLOSED", failure.message().to_owned()),
+        (Left::TimedOut(limit), Ok(())) => error(
+            "TIMEOUT",
+            format!(
+                "the task was given up after {} s (--timeout); --resume goes on with its session",
+                limit.as_secs_f64()
+            ),
+        ),
+        _ => outcome.error(),
+    }
+}
 
-    fn task(words: &[&str]) -> Result<String, String> {
-        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-        match arguments(&words) {
-            Ok(Arguments::Task(task)) => Ok(task),
-            Ok(Arguments::Help) => Ok("(help)".to_owned()),
-            Err(failure) => Err(failure.to_string()),
+/// Waits until a limit is over; for ever without one.
+async fn over(limit: Option<Duration>) -> Duration {
+    match limit {
+        None => pending().await,
+        Some(limit) => {
+            tokio::time::sleep(limit).await;
+            limit
         }
-    }
-
-    #[test]
-    fn words_are_joined_and_options_end_at_two_dashes() {
-        assert_eq!(task(&["run", "the tests"]).as_deref(), Ok("run the tests"));
-        assert_eq!(task(&["--", "-h"]).as_deref(), Ok("-h"));
-        assert_eq!(task(&["a", "-h"]).as_deref(), Ok("(help)"));
-        assert_eq!(task(&["-"]).as_deref(), Ok("-"));
-    }
-
-    #[test]
-    fn no_task_and_unknown_options_are_usage_errors() {
-        assert!(
-            task(&[])
-                .unwrap_err()
-                .starts_with("error: a task is required")
-        );
-        assert!(
-            task(&["  "])
-                .unwrap_err()
-                .starts_with("error: a task is required")
-        );
-        assert!(task(&["--json", "x"]).unwrap_err().contains("--json"));
     }
 }

@@ -6,14 +6,18 @@
 
 #![forbid(unsafe_code)]
 
+mod arguments;
 mod boot;
 mod credentials;
 mod embedded;
 mod exit;
 mod headless;
+mod open;
 mod report;
+mod result;
 mod run;
 mod signals;
+mod stream;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

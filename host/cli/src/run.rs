@@ -1,6 +1,7 @@
 //! One session's run, put together from a composed profile: the store, the
 //! sandbox, the mounted components, and the agent over them.
 
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use async_trait::async_trait;
@@ -10,7 +11,7 @@ use dsh_agent::prompt::{ComponentPrompt, HostFacts, PromptSource, Prompts};
 use dsh_agent::tools::{ComponentTool, ToolRegistry};
 use dsh_agent::{
     Agent, AgentConfig, CallIdentity, Durability, EventSink, JournalPort, Log, Parts, Preset,
-    SessionPort, StartSource, SystemClock, pin_permissions,
+    SessionPort, SystemClock, pin_permissions,
 };
 use dsh_http::{Allowed, Client, Origin, Reach};
 use dsh_model::{ComponentAdapter, Gateway, Models, RouteGrant};
@@ -20,43 +21,53 @@ use dsh_sandbox::{
     Mode, Observations, RunnerKind, Sandbox, SandboxConfig, SessionConfig, SessionSandbox,
     Unguarded, WritePolicy,
 };
-use dsh_session::{Header, Kind, Session, Value};
-use dsh_store::{Compression, Store, StoreConfig, Writer};
-use uuid::Uuid;
+use dsh_session::{Kind, Session, Value};
+use dsh_store::Writer;
 
+use crate::arguments::{Format, Model, Request};
 use crate::boot::{self, Composed, Mount};
 use crate::credentials::FromStore;
 use crate::exit::Failure;
+use crate::open;
 use crate::report;
+use crate::stream::Stream;
 
 /// A started run.
 pub(crate) struct Run {
     pub(crate) agent: Agent,
     pub(crate) log: Arc<Log>,
+    /// Of a run whose events are the output.
+    pub(crate) stream: Option<Stream>,
     writer: Arc<Writer>,
 }
 
 impl Run {
-    /// Makes a new session and the agent that runs it.
-    pub(crate) async fn start(composed: &Composed) -> Result<Self, Failure> {
+    /// Opens the session and makes the agent that runs it.
+    pub(crate) async fn start(composed: &Composed, request: &Request) -> Result<Self, Failure> {
         let mounts = boot::mount(composed).await?;
-        let preset = preset(&composed.rows)?;
-        let cwd = composed.place.cwd.to_string_lossy().into_owned();
-        let id = format!("session-{}", Uuid::new_v4());
-        let mut header = Header::new(id.as_str(), now_ms());
-        header.cwd = Some(cwd.as_str().into());
-        let session = Session::new(header).map_err(Failure::of)?;
+        let preset = match request.permission {
+            Some(preset) => preset,
+            None => preset(&composed.rows)?,
+        };
+        let opened = open::session(composed, &request.session, request.cwd.is_some())?;
+        let id = opened.session.id().to_string();
+        let cwd = opened.cwd.to_string_lossy().into_owned();
 
-        let writer = Arc::new(store(composed)?.create(&session).map_err(Failure::of)?);
+        let writer = Arc::new(opened.writer);
         let log = Arc::new(Log::new(
-            Arc::new(Mutex::new(session)),
+            Arc::new(Mutex::new(opened.session)),
             Arc::new(SystemClock),
             vec![Arc::new(ToWriter(Arc::clone(&writer)))],
             Arc::new(ToWriter(Arc::clone(&writer))),
         ));
-        pin_permissions(&log, preset).map_err(Failure::of)?;
+        let stream = (request.output == Format::StreamJson).then(|| Stream::start(&log));
+        let unpinned = log.read(|session| session.last_of(&Kind::SandboxMode).is_none());
+        // A session keeps what it was told until it is told something else.
+        if unpinned || request.permission.is_some() {
+            pin_permissions(&log, preset).map_err(Failure::of)?;
+        }
 
-        let files = sandbox(composed, &log, &id, &writer)?;
+        let files = sandbox(composed, &log, &id, opened.cwd, &writer)?;
         let identity = Arc::new(CallIdentity {
             ports: Arc::new(ports(&log, &files)),
             session_id: id.clone(),
@@ -68,13 +79,23 @@ impl Run {
             prompts: prompts(&mounts, &identity, &log),
             dispatch: Arc::new(dispatch(composed, &mounts, &identity, &log, &files)?),
             guards: Vec::new(),
-            config: agent_config(&composed.rows, &cwd)?,
-            source: StartSource::Startup,
+            config: agent_config(&composed.rows, &log, request, &cwd)?,
+            source: opened.source,
             log: Arc::clone(&log),
             identity,
         })
         .map_err(Failure::of)?;
-        Ok(Self { agent, log, writer })
+        Ok(Self {
+            agent,
+            log,
+            stream,
+            writer,
+        })
+    }
+
+    /// Where the log is.
+    pub(crate) fn path(&self) -> &Path {
+        self.writer.path()
     }
 
     /// Gives up what still runs, and returns when the log is durable and closed.
@@ -107,15 +128,7 @@ impl Durability for ToWriter {
     }
 }
 
-fn now_ms() -> u64 {
-    std::time::SystemTime::now()
-        .duration_since(std::time::UNIX_EPOCH)
-        .map_or(0, |elapsed| {
-            u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX)
-        })
-}
-
-fn text<'a>(row: Option<&'a Row>, key: &str) -> Option<&'a str> {
+pub(crate) fn text<'a>(row: Option<&'a Row>, key: &str) -> Option<&'a str> {
     row?.config
         .get(key)?
         .as_str()
@@ -136,29 +149,11 @@ fn preset(rows: &Composition) -> Result<Preset, Failure> {
     })
 }
 
-fn store(composed: &Composed) -> Result<Store, Failure> {
-    let row = composed.rows.host("session-persistence-jsonl");
-    let root = text(row, "root").map_or_else(
-        || composed.place.home.path().join("sessions"),
-        std::path::PathBuf::from,
-    );
-    let mut config = StoreConfig::new(root);
-    match text(row, "compression") {
-        None | Some("zstd") => {}
-        Some("none") => config.compression = Compression::None,
-        Some(other) => {
-            return Err(Failure::of(format_args!(
-                "row session-persistence-jsonl: there is no compression {other:?}; take zstd or none"
-            )));
-        }
-    }
-    Store::open(config).map_err(Failure::of)
-}
-
 fn sandbox(
     composed: &Composed,
     log: &Arc<Log>,
     id: &str,
+    root: PathBuf,
     writer: &Writer,
 ) -> Result<SessionSandbox, Failure> {
     let force = match composed
@@ -191,11 +186,11 @@ fn sandbox(
     } else {
         Arc::new(Unguarded)
     };
-    let path = |path: &std::path::Path| path.to_string_lossy().into_owned();
+    let path = |path: &Path| path.to_string_lossy().into_owned();
     let of_log = Arc::clone(log);
     Ok(sandbox.session(SessionConfig {
         session_id: id.to_owned(),
-        root: composed.place.cwd.clone(),
+        root,
         mode: Arc::new(move || mode(&of_log)),
         env: vec![
             ("DSH_HOME".to_owned(), path(home)),
@@ -377,20 +372,68 @@ fn sources(mounted: &dsh_plugin::Mounted) -> Vec<String> {
         .unwrap_or_default()
 }
 
-fn agent_config(rows: &Composition, cwd: &str) -> Result<AgentConfig, Failure> {
-    let row = rows.host("agent-default-model");
-    let (Some(provider), Some(model)) = (text(row, "provider"), text(row, "model")) else {
-        return Err(Failure::of(
-            "row agent-default-model: `provider` and `model` are needed; set both in its config \
-             or in settings.yaml",
-        ));
-    };
-    let mut config = AgentConfig::new(provider, model, cwd);
-    config.reasoning_effort = text(row, "reasoningEffort").map(str::to_owned);
+fn agent_config(
+    rows: &Composition,
+    log: &Log,
+    request: &Request,
+    cwd: &str,
+) -> Result<AgentConfig, Failure> {
+    let (model, effort) = route(rows, log, request)?;
+    let mut config = AgentConfig::new(model.provider, model.model, cwd);
+    config.reasoning_effort = effort;
     if let Some(width) = number(rows.host("agent-loop"), "maxParallelToolCalls") {
         config.max_parallel_tool_calls = width.max(1);
     }
     Ok(config)
+}
+
+/// The model that is asked, and an effort that it is asked with. A flag comes
+/// first, then what the session's last request had, then the row, whose effort
+/// is meant for its own model alone.
+fn route(
+    rows: &Composition,
+    log: &Log,
+    request: &Request,
+) -> Result<(Model, Option<String>), Failure> {
+    let row = rows.host("agent-default-model");
+    let default = text(row, "provider").zip(text(row, "model"));
+    let default = default.map(|(provider, model)| Model {
+        provider: provider.to_owned(),
+        model: model.to_owned(),
+    });
+    let effort = request.effort.clone();
+    if let Some(model) = &request.model {
+        let same = default.as_ref() == Some(model);
+        let of_row = || text(row, "reasoningEffort").filter(|_| same);
+        let effort = effort.or_else(|| of_row().map(str::to_owned));
+        return Ok((model.clone(), effort));
+    }
+    if let Some(model) = log.read(last_model) {
+        // The effort of the same route is the agent's to keep.
+        return Ok((model, effort));
+    }
+    let model = default.ok_or_else(|| {
+        Failure::of(
+            "row agent-default-model: `provider` and `model` are needed; set both in its config \
+             or in settings.yaml, or take --model provider/model",
+        )
+    })?;
+    let effort = effort.or_else(|| text(row, "reasoningEffort").map(str::to_owned));
+    Ok((model, effort))
+}
+
+/// The model of a session's last request.
+fn last_model(session: &Session) -> Option<Model> {
+    let header = session.request_header()?;
+    let config = header.config()?;
+    let part = |key| {
+        let text = config.get(key).and_then(Value::text)?;
+        (!text.is_empty()).then(|| text.into_owned())
+    };
+    Some(Model {
+        provider: part("provider")?,
+        model: part("model")?,
+    })
 }
 
 fn left_out(composed: &Composed, row: &Row, reason: &str) -> Result<(), Failure> {
