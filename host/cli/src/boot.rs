@@ -14,7 +14,7 @@ use futures_util::future::join_all;
 
 use crate::arguments::usage;
 use crate::exit::Failure;
-use crate::{embedded, report};
+use crate::{embedded, report, row_config};
 
 /// What every command that composes a profile knows.
 pub(crate) struct Place {
@@ -187,6 +187,12 @@ async fn mount_row(engine: &Engine, row: &Row) -> Result<Mounted, String> {
         return Err("it mounts no component".to_owned());
     };
     let component = load(engine, source).await?;
+    let schema = component
+        .manifest()
+        .and_then(|manifest| manifest.config.schema.as_ref());
+    if let Some(fault) = schema.and_then(|schema| row_config::fault(schema, &row.config)) {
+        return Err(fault);
+    }
     let limits = Limits::of(&component, &row.limits).map_err(|error| error.to_string())?;
     let row = dsh_plugin::Row {
         id: row.id.clone(),

@@ -15,6 +15,7 @@ mod headless;
 mod open;
 mod report;
 mod result;
+mod row_config;
 mod run;
 mod signals;
 mod stream;

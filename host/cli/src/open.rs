@@ -126,7 +126,7 @@ fn store(composed: &Composed) -> Result<Store, Failure> {
         std::path::PathBuf::from,
     );
     let mut config = StoreConfig::new(root);
-    config.on_failure = Some(told_once());
+    config.on_failure = Some(told_once(|line| report::line(line)));
     match text(row, "compression") {
         None | Some("zstd") => {}
         Some("none") => config.compression = Compression::None,
@@ -141,13 +141,32 @@ fn store(composed: &Composed) -> Result<Store, Failure> {
 
 /// Says once that a log is not being written: the next batch tries again, and
 /// the end of the run says whether it came through.
-fn told_once() -> FailureHook {
+fn told_once(say: impl Fn(String) + Send + Sync + 'static) -> FailureHook {
     let told = AtomicBool::new(false);
     Arc::new(move |id, error| {
         if !told.swap(true, Ordering::Relaxed) {
-            report::line(format_args!(
-                "session {id:?} is kept in memory and tried again, its log cannot be written: {error}"
+            say(format!(
+                "the log of session {id:?} cannot be written, what it lacks is kept and tried again: {error}"
             ));
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Mutex;
+
+    #[test]
+    fn a_log_that_cannot_be_written_is_told_of_once() {
+        let lines = Arc::new(Mutex::new(Vec::new()));
+        let into = Arc::clone(&lines);
+        let hook = told_once(move |line| into.lock().unwrap().push(line));
+        for reason in ["the disk is full", "still"] {
+            hook("s-1", &StoreError::Config(reason.to_owned()));
+        }
+        let lines = lines.lock().unwrap();
+        assert_eq!(lines.len(), 1, "{lines:?}");
+        assert!(lines[0].contains("\"s-1\"") && lines[0].contains("the disk is full"));
+    }
 }

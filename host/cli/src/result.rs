@@ -88,7 +88,7 @@ mod tests {
         for usage in usages {
             let data = format!(r#"{{"turn":1,"step":1,"message":{{}},"usage":{usage}}}"#);
             let draft = Draft::new(Kind::AssistantMessage, Json::normalise(&data).unwrap());
-            session.append(draft, 0).unwrap();
+            session.append(draft.append(), 0).unwrap();
         }
         session
     }

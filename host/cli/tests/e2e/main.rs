@@ -6,6 +6,7 @@
 mod arrows;
 mod differences;
 mod errors;
+mod flags;
 mod guests;
 mod kills;
 mod one_tool;

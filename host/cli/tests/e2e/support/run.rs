@@ -65,6 +65,12 @@ impl Dsh {
         self
     }
 
+    /// What it reads from standard input.
+    pub(crate) fn stdin(mut self, file: std::fs::File) -> Self {
+        self.command.stdin(file);
+        self
+    }
+
     pub(crate) fn start(mut self) -> Running {
         Running {
             child: Some(self.command.spawn().expect("dsh starts")),
