@@ -86,7 +86,7 @@ const LATER: &[Later] = &[
         needs: "the retry component: the first failure ends the turn",
         parts: &["exit", "stdout", "stderrEmpty", "wire", "events"],
         missing: &["llm/retry", "llm/retry-started", "assistant/message", "turn/end turn=1 reason=completed"],
-        instead: &["turn/end turn=1 reason=error:TRUNCATED"],
+        instead: &["turn/end turn=1 reason=error:TRANSPORT"],
     },
     Later {
         scenario: "repeat-reminder",
