@@ -14,7 +14,10 @@ fn main() {
         .into_iter()
         .flatten()
         .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| path.extension().is_some_and(|extension| extension == "wasm"))
+        .filter(|path| {
+            path.extension()
+                .is_some_and(|extension| extension == "wasm")
+        })
         .collect();
     components.sort();
     if components.is_empty() {
@@ -35,7 +38,10 @@ fn main() {
         } else {
             "&[]".to_owned()
         };
-        let _ = writeln!(table, "    Embedded {{ name: {name:?}, wasm: include_bytes!({wasm:?}), code: {code} }},");
+        let _ = writeln!(
+            table,
+            "    Embedded {{ name: {name:?}, wasm: include_bytes!({wasm:?}), code: {code} }},"
+        );
     }
     table.push(']');
     let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));

@@ -30,18 +30,32 @@ pub(crate) fn run(only: &[String]) -> Result<()> {
     println!("| figure | median | min | max | floor (median) | ratio |");
     println!("| --- | --- | --- | --- | --- | --- |");
     if wanted("version") {
-        bench.pair("`--version`", |bench| bench.quick(&["--version"]), Bench::nothing)?;
+        bench.pair(
+            "`--version`",
+            |bench| bench.quick(&["--version"]),
+            Bench::nothing,
+        )?;
     }
     if wanted("dump") {
         let arguments = ["--profile", "headless", "--dump-config"];
-        bench.pair("`--dump-config`", |bench| bench.quick(&arguments), Bench::nothing)?;
+        bench.pair(
+            "`--dump-config`",
+            |bench| bench.quick(&arguments),
+            Bench::nothing,
+        )?;
     }
     if wanted("first-request") {
-        bench.pair("exec to first provider request", Bench::first_request, Bench::floor)?;
+        bench.pair(
+            "exec to first provider request",
+            Bench::first_request,
+            Bench::floor,
+        )?;
     }
     if wanted("one-tool") {
         bench.pair("whole one-tool run", Bench::one_tool, Bench::floor)?;
-        let peak = (0..5).map(|_| bench.peak_kib()).collect::<Result<Vec<_>>>()?;
+        let peak = (0..5)
+            .map(|_| bench.peak_kib())
+            .collect::<Result<Vec<_>>>()?;
         let [median, min, max] = spread(peak).map(|kib| format!("{:.1} MiB", kib as f64 / 1024.0));
         println!("| peak RSS of the one-tool run | {median} | {min} | {max} | | |");
     }
@@ -67,12 +81,21 @@ impl Bench {
         let mut code = Vec::new();
         for entry in std::fs::read_dir(components)? {
             let path = entry?.path();
-            if path.extension().is_some_and(|extension| extension == "cwasm") {
+            if path
+                .extension()
+                .is_some_and(|extension| extension == "cwasm")
+            {
                 code.push(path);
             }
         }
         code.sort();
-        Ok(Self { dsh: release.join("dsh"), floor: release.join("dsh-floor"), code, folder, work })
+        Ok(Self {
+            dsh: release.join("dsh"),
+            floor: release.join("dsh-floor"),
+            code,
+            folder,
+            work,
+        })
     }
 
     /// Measures both in turn, so that they meet the same machine.
@@ -147,7 +170,10 @@ impl Bench {
     }
 
     fn task(&self, provider: &Provider) -> Result<()> {
-        process::run(self.command(Some(provider)).args(["--profile", "headless", "go"]))
+        process::run(
+            self.command(Some(provider))
+                .args(["--profile", "headless", "go"]),
+        )
     }
 
     fn peak_kib(&self) -> Result<u64> {
@@ -174,7 +200,11 @@ fn timed(command: &mut Command) -> Result<Duration> {
 /// Median, least, most.
 fn spread<T: Ord + Copy>(mut values: Vec<T>) -> [T; 3] {
     values.sort();
-    [values[values.len() / 2], values[0], values[values.len() - 1]]
+    [
+        values[values.len() / 2],
+        values[0],
+        values[values.len() - 1],
+    ]
 }
 
 fn milliseconds(duration: Duration) -> String {

@@ -21,12 +21,23 @@ pub(crate) fn build() -> Result<PathBuf> {
 
 /// Builds every component of a guest workspace, and writes each with its
 /// manifest to `out`. What `out` has beside them is removed.
-pub(crate) fn compile(toolchain: &toolchain::Toolchain, workspace: &Path, out: &Path) -> Result<()> {
+pub(crate) fn compile(
+    toolchain: &toolchain::Toolchain,
+    workspace: &Path,
+    out: &Path,
+) -> Result<()> {
     let target = cache::target().join("wasm");
     let mut cargo = process::cargo();
     cargo
         .current_dir(workspace)
-        .args(["build", "--quiet", "--release", "--locked", "--target", toolchain::TARGET])
+        .args([
+            "build",
+            "--quiet",
+            "--release",
+            "--locked",
+            "--target",
+            toolchain::TARGET,
+        ])
         .env("CARGO_TARGET_DIR", &target);
     toolchain.apply(&mut cargo);
     process::run(&mut cargo)?;
@@ -39,7 +50,11 @@ pub(crate) fn compile(toolchain: &toolchain::Toolchain, workspace: &Path, out: &
         if !manifest.exists() {
             continue;
         }
-        let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let name = folder
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
         let built = target
             .join(toolchain::TARGET)
             .join("release")
@@ -52,7 +67,11 @@ pub(crate) fn compile(toolchain: &toolchain::Toolchain, workspace: &Path, out: &
     }
     for entry in std::fs::read_dir(out)? {
         let path = entry?.path();
-        let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let stem = path
+            .file_stem()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
         if !names.contains(&stem) {
             std::fs::remove_file(&path)?;
         }
@@ -66,12 +85,23 @@ fn precompile(out: &Path) -> Result<()> {
     let mut cargo = process::cargo();
     // All of the workspace but the binary that embeds what is made here: with
     // fewer packages, dependencies would get other features and be built twice.
-    cargo.args(["build", "--quiet", "--locked", "--workspace", "--exclude", "dsh", "--bins"]);
+    cargo.args([
+        "build",
+        "--quiet",
+        "--locked",
+        "--workspace",
+        "--exclude",
+        "dsh",
+        "--bins",
+    ]);
     process::run(&mut cargo)?;
     let compiler = cache::target().join("debug/dsh-aot");
     for entry in std::fs::read_dir(out)? {
         let component = entry?.path();
-        if component.extension().is_some_and(|extension| extension == "wasm") {
+        if component
+            .extension()
+            .is_some_and(|extension| extension == "wasm")
+        {
             let code = component.with_extension("cwasm");
             if up_to_date(&code, &[&component, &compiler]) {
                 continue;
@@ -83,11 +113,16 @@ fn precompile(out: &Path) -> Result<()> {
 }
 
 fn up_to_date(made: &Path, from: &[&Path]) -> bool {
-    let changed = |path: &Path| std::fs::metadata(path).and_then(|meta| meta.modified()).ok();
+    let changed = |path: &Path| {
+        std::fs::metadata(path)
+            .and_then(|meta| meta.modified())
+            .ok()
+    };
     let Some(made) = changed(made) else {
         return false;
     };
-    from.iter().all(|path| changed(path).is_some_and(|time| time <= made))
+    from.iter()
+        .all(|path| changed(path).is_some_and(|time| time <= made))
 }
 
 /// `plugin.toml` as JSON, with the schema that it names in its place.
@@ -102,8 +137,8 @@ fn manifest_json(path: &Path) -> Result<Vec<u8>> {
         let file = path.with_file_name(name);
         let text = std::fs::read_to_string(&file)
             .with_context(|| format!("reading {}", file.display()))?;
-        *schema = serde_json::from_str(&text)
-            .with_context(|| format!("reading {}", file.display()))?;
+        *schema =
+            serde_json::from_str(&text).with_context(|| format!("reading {}", file.display()))?;
     }
     Ok(serde_json::to_vec(&manifest)?)
 }

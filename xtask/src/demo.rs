@@ -61,7 +61,10 @@ fn log(folder: &Path) -> Result<std::path::PathBuf> {
             let path = entry?.path();
             if path.is_dir() {
                 open.push(path);
-            } else if path.file_name().is_some_and(|name| name == "session.jsonl.zstd") {
+            } else if path
+                .file_name()
+                .is_some_and(|name| name == "session.jsonl.zstd")
+            {
                 return Ok(path);
             }
         }

@@ -34,11 +34,17 @@ pub(crate) fn build() -> Result<()> {
 
 /// A guest is built again when its sources, the contract or its tools changed.
 fn fresh(made: &Path, sources: &[PathBuf]) -> bool {
-    let time = |path: &Path| std::fs::metadata(path).and_then(|meta| meta.modified()).ok();
+    let time = |path: &Path| {
+        std::fs::metadata(path)
+            .and_then(|meta| meta.modified())
+            .ok()
+    };
     let Some(made) = time(made) else {
         return false;
     };
-    sources.iter().all(|path| time(path).is_some_and(|time| time <= made))
+    sources
+        .iter()
+        .all(|path| time(path).is_some_and(|time| time <= made))
 }
 
 fn sources(folder: &str) -> Result<Vec<PathBuf>> {
@@ -84,7 +90,15 @@ fn c(python: &Path, out: &Path) -> Result<()> {
         let object = work.join(file.with_extension("o").file_name().unwrap_or_default());
         process::run(
             Command::new(python)
-                .args(["-m", "ziglang", "cc", "-target", "wasm32-freestanding", "-Os", "-g0"])
+                .args([
+                    "-m",
+                    "ziglang",
+                    "cc",
+                    "-target",
+                    "wasm32-freestanding",
+                    "-Os",
+                    "-g0",
+                ])
                 .args(["-ffreestanding", "-fno-builtin", "-nostdlib", "-Wall", "-c"])
                 .arg("-I")
                 .arg(&work)
@@ -124,7 +138,8 @@ fn javascript(python: &Path, out: &Path) -> Result<()> {
     if !fresh(&program, &[tools.join("package-lock.json")]) {
         let mut npm = npm(python)?;
         process::run(
-            npm.args(["ci", "--silent", "--no-audit", "--no-fund"]).current_dir(&tools),
+            npm.args(["ci", "--silent", "--no-audit", "--no-fund"])
+                .current_dir(&tools),
         )?;
     }
     let mut command = with_node(python, Command::new(&program))?;
@@ -170,7 +185,9 @@ fn python_environment() -> Result<PathBuf> {
         return Ok(python);
     }
     if !process::exists("python3") {
-        bail!("the Python and C guests need python3 with venv; on Debian: `apt-get install python3-venv`");
+        bail!(
+            "the Python and C guests need python3 with venv; on Debian: `apt-get install python3-venv`"
+        );
     }
     let _ = std::fs::remove_dir_all(&folder);
     process::run(Command::new("python3").args(["-m", "venv"]).arg(&folder)).context(
@@ -184,7 +201,13 @@ fn python_environment() -> Result<PathBuf> {
 fn pip(python: &Path, packages: &[&str]) -> Result<()> {
     process::run(
         Command::new(python)
-            .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"])
+            .args([
+                "-m",
+                "pip",
+                "install",
+                "--quiet",
+                "--disable-pip-version-check",
+            ])
             .args(packages),
     )
 }
@@ -206,9 +229,13 @@ fn with_node(python: &Path, mut command: Command) -> Result<Command> {
     if process::exists("node") {
         return Ok(command);
     }
-    let bin = python.parent().context("the environment's interpreter lies in a folder")?;
+    let bin = python
+        .parent()
+        .context("the environment's interpreter lies in a folder")?;
     let mut path = vec![bin.to_owned()];
-    path.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()));
+    path.extend(std::env::split_paths(
+        &std::env::var_os("PATH").unwrap_or_default(),
+    ));
     command.env("PATH", std::env::join_paths(path)?);
     Ok(command)
 }

@@ -65,5 +65,8 @@ fn unknown(command: &str) -> Result<()> {
 fn root() -> PathBuf {
     let manifest = std::env::var_os("CARGO_MANIFEST_DIR");
     let folder = manifest.map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
-    folder.parent().expect("xtask lies in the checkout").to_owned()
+    folder
+        .parent()
+        .expect("xtask lies in the checkout")
+        .to_owned()
 }

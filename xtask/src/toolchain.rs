@@ -57,10 +57,18 @@ pub(crate) fn find() -> Result<Toolchain> {
     let only = std::env::var("DSH_WASM_TOOLCHAIN").ok();
     let may = |way: &str| only.as_deref().is_none_or(|only| only == way);
     if may("installed") && installed() {
-        return Ok(Toolchain { way: "the installed target", rustc: None, tools: None });
+        return Ok(Toolchain {
+            way: "the installed target",
+            rustc: None,
+            tools: None,
+        });
     }
     if may("rustup") && rustup() && installed() {
-        return Ok(Toolchain { way: "the target that rustup added", rustc: None, tools: None });
+        return Ok(Toolchain {
+            way: "the target that rustup added",
+            rustc: None,
+            tools: None,
+        });
     }
     if may("debian") {
         match debian() {
@@ -75,9 +83,12 @@ pub(crate) fn find() -> Result<Toolchain> {
 }
 
 fn installed() -> bool {
-    let Ok(folder) = process::output(
-        Command::new("rustc").args(["--print", "target-libdir", "--target", TARGET]),
-    ) else {
+    let Ok(folder) = process::output(Command::new("rustc").args([
+        "--print",
+        "target-libdir",
+        "--target",
+        TARGET,
+    ])) else {
         return false;
     };
     std::fs::read_dir(folder.trim()).is_ok_and(|mut entries| entries.next().is_some())
@@ -96,12 +107,21 @@ fn debian() -> Result<Toolchain> {
     if source().is_none() {
         let apt = |arguments: &[&str]| {
             process::succeeds_within(
-                Command::new("apt-get").args(arguments).env("DEBIAN_FRONTEND", "noninteractive"),
+                Command::new("apt-get")
+                    .args(arguments)
+                    .env("DEBIAN_FRONTEND", "noninteractive"),
                 Duration::from_secs(300),
             )
         };
-        let install = ["install", "-y", "--no-install-recommends", "rustc-web", "rust-web-src"];
-        if !apt(&install) && !(apt(&["update"]) && apt(&install)) {
+        let install = [
+            "install",
+            "-y",
+            "--no-install-recommends",
+            "rustc-web",
+            "rust-web-src",
+        ];
+        let brought = apt(&install) || (apt(&["update"]) && apt(&install));
+        if !brought {
             bail!("`apt-get install rustc-web rust-web-src` did not succeed");
         }
     }
@@ -118,7 +138,9 @@ fn debian() -> Result<Toolchain> {
 fn source() -> Option<PathBuf> {
     let folder = process::output(Command::new(DEBIAN_RUSTC).args(["--print", "sysroot"])).ok()?;
     let library = Path::new(folder.trim()).join("lib/rustlib/src/rust/library");
-    std::fs::canonicalize(library).ok().filter(|path| path.is_dir())
+    std::fs::canonicalize(library)
+        .ok()
+        .filter(|path| path.is_dir())
 }
 
 /// The folder of `wasm-component-ld` in the toolchain that runs this.
@@ -126,14 +148,20 @@ pub(crate) fn rustup_tools() -> Result<PathBuf> {
     let libdir = process::output(Command::new("rustc").args(["--print", "target-libdir"]))?;
     let tools = Path::new(libdir.trim()).with_file_name("bin");
     if !tools.join("wasm-component-ld").exists() {
-        bail!("{} has no wasm-component-ld; install a toolchain by rustup", tools.display());
+        bail!(
+            "{} has no wasm-component-ld; install a toolchain by rustup",
+            tools.display()
+        );
     }
     Ok(tools)
 }
 
 fn wrapper(sysroot: &Path) -> Result<PathBuf> {
     let path = sysroot.join("rustc");
-    let script = format!("#!/bin/sh\nexec {DEBIAN_RUSTC} --sysroot '{}' \"$@\"\n", sysroot.display());
+    let script = format!(
+        "#!/bin/sh\nexec {DEBIAN_RUSTC} --sysroot '{}' \"$@\"\n",
+        sysroot.display()
+    );
     process::write_if_new(&path, script.as_bytes())?;
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(&path, mode)?;
@@ -187,7 +215,11 @@ fn sysroot(version: &str, source: &Path) -> Result<PathBuf> {
     std::fs::create_dir_all(&library)?;
     for entry in std::fs::read_dir(&built)? {
         let path = entry?.path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let name = path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
         if name.starts_with("lib") && !name.starts_with("libempty") && !name.ends_with(".d") {
             std::fs::copy(&path, library.join(&name))?;
         }

@@ -23,8 +23,9 @@ pub(crate) struct Place {
 
 impl Place {
     pub(crate) fn find() -> Result<Self, Failure> {
-        let cwd = std::env::current_dir()
-            .map_err(|error| Failure::of(format_args!("cannot tell the working directory: {error}")))?;
+        let cwd = std::env::current_dir().map_err(|error| {
+            Failure::of(format_args!("cannot tell the working directory: {error}"))
+        })?;
         let home = Home::resolve(
             std::env::var_os("DSH_HOME").as_deref(),
             std::env::var_os("HOME").as_deref(),
@@ -46,6 +47,14 @@ pub(crate) struct Composed {
 /// Composes a profile for booting; what is left out is reported.
 pub(crate) fn compose(boot: &Boot) -> Result<Composed, Failure> {
     let place = Place::find()?;
+    // Before anything is read from it, so that a home that cannot be is one line.
+    let home = place.home.path();
+    std::fs::create_dir_all(home).map_err(|error| {
+        Failure::of(format_args!(
+            "cannot make {}: {error}; set DSH_HOME to a directory that dsh may use",
+            home.display()
+        ))
+    })?;
     let env = Environment::process(std::env::vars_os())
         .with_files(&place.cwd, place.home.path())
         .map_err(Failure::of)?;
@@ -54,17 +63,31 @@ pub(crate) fn compose(boot: &Boot) -> Result<Composed, Failure> {
     }
     let settings = Settings::load(&place.home).map_err(Failure::of)?;
     let profile = Profile::open(&place.home, &boot.profile).map_err(Failure::of)?;
-    let scope = if boot.safe { Scope::Bundles } else { Scope::All(&boot.patches) };
+    let scope = if boot.safe {
+        Scope::Bundles
+    } else {
+        Scope::All(&boot.patches)
+    };
     let tree = profile.compose(scope).map_err(Failure::of)?;
     for warning in tree.warnings() {
         left_out(boot.strict, warning)?;
     }
-    let inputs = Inputs { env: &env, home: &place.home, settings: &settings, cwd: &place.cwd };
+    let inputs = Inputs {
+        env: &env,
+        home: &place.home,
+        settings: &settings,
+        cwd: &place.cwd,
+    };
     let rows = tree.rows(&inputs).map_err(Failure::of)?;
     for problem in &rows.problems {
         left_out(boot.strict, &problem.message)?;
     }
-    Ok(Composed { place, env, rows, strict: boot.strict })
+    Ok(Composed {
+        place,
+        env,
+        rows,
+        strict: boot.strict,
+    })
 }
 
 /// Reports it, or fails with it.
@@ -84,7 +107,11 @@ pub(crate) fn dump(
     strict: bool,
 ) -> Result<u8, Failure> {
     let place = Place::find()?;
-    let scope = if safe { Scope::Bundles } else { Scope::All(patches) };
+    let scope = if safe {
+        Scope::Bundles
+    } else {
+        Scope::All(patches)
+    };
     print(&place, profile, scope, strict)
 }
 
@@ -121,9 +148,17 @@ pub(crate) async fn mount(composed: &Composed) -> Result<Vec<Mount>, Failure> {
     let mut mounted = Vec::with_capacity(rows.len());
     for (row, mount) in rows.into_iter().zip(mounts) {
         match mount {
-            Ok(component) => mounted.push(Mount { row: row.clone(), mounted: component }),
+            Ok(component) => mounted.push(Mount {
+                row: row.clone(),
+                mounted: component,
+            }),
             Err(reason) => {
-                left_out(composed.strict, format_args!("row {} is left out: {reason}", row.id))?;
+                let prefix = format!("row {}: ", row.id);
+                let reason = reason.strip_prefix(&prefix).unwrap_or(&reason);
+                left_out(
+                    composed.strict,
+                    format_args!("row {} is left out: {reason}", row.id),
+                )?;
             }
         }
     }
@@ -135,7 +170,7 @@ async fn mount_row(engine: &Engine, row: &Row) -> Result<Mounted, String> {
         return Err("it mounts no component".to_owned());
     };
     let component = load(engine, source).await?;
-    let limits = Limits::default().with(&row.limits).map_err(|error| error.to_string())?;
+    let limits = Limits::of(&component, &row.limits).map_err(|error| error.to_string())?;
     let row = dsh_plugin::Row {
         id: row.id.clone(),
         component,
@@ -148,7 +183,14 @@ async fn mount_row(engine: &Engine, row: &Row) -> Result<Mounted, String> {
 
 async fn load(engine: &Engine, source: &str) -> Result<std::sync::Arc<Component>, String> {
     if !source.starts_with("dsh:") {
-        return engine.load_file(Path::new(source)).await.map_err(|error| error.to_string());
+        return engine.load_file(Path::new(source)).await.map_err(|error| {
+            let text = error.to_string();
+            if text.contains(source) {
+                text
+            } else {
+                format!("{source}: {text}")
+            }
+        });
     }
     let Some(found) = embedded::find(source) else {
         return Err(format!(
@@ -156,5 +198,8 @@ async fn load(engine: &Engine, source: &str) -> Result<std::sync::Arc<Component>
             embedded::names().join(", ")
         ));
     };
-    engine.load_embedded(found.wasm, found.code).await.map_err(|error| error.to_string())
+    engine
+        .load_embedded(found.wasm, found.code)
+        .await
+        .map_err(|error| error.to_string())
 }

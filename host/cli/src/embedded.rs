@@ -20,5 +20,8 @@ pub(crate) fn find(name: &str) -> Option<&'static Embedded> {
 
 /// The names of all of them.
 pub(crate) fn names() -> Vec<String> {
-    COMPONENTS.iter().map(|component| format!("dsh:{}", component.name)).collect()
+    COMPONENTS
+        .iter()
+        .map(|component| format!("dsh:{}", component.name))
+        .collect()
 }

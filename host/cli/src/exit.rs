@@ -14,7 +14,10 @@ impl Failure {
     }
 
     /// Anything else.
-    #[allow(clippy::needless_pass_by_value, reason = "errors are handed over by map_err")]
+    #[allow(
+        clippy::needless_pass_by_value,
+        reason = "errors are handed over by map_err"
+    )]
     pub(crate) fn of(what: impl fmt::Display) -> Self {
         Self(format!("dsh: {what}"))
     }

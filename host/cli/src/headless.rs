@@ -97,7 +97,10 @@ async fn task_to_end(composed: &Composed, task: &str) -> Result<u8, Failure> {
         code = signals.next() => return Ok(code),
     };
     let first = started.log.read(dsh_session::Session::next_seq);
-    started.agent.followup(&Message::from_person(task)).map_err(Failure::of)?;
+    started
+        .agent
+        .followup(&Message::from_person(task))
+        .map_err(Failure::of)?;
     let left = tokio::select! {
         () = started.agent.when_idle() => Left::Idle,
         code = signals.next() => Left::Signal(code),
@@ -154,8 +157,16 @@ mod tests {
 
     #[test]
     fn no_task_and_unknown_options_are_usage_errors() {
-        assert!(task(&[]).unwrap_err().starts_with("error: a task is required"));
-        assert!(task(&["  "]).unwrap_err().starts_with("error: a task is required"));
+        assert!(
+            task(&[])
+                .unwrap_err()
+                .starts_with("error: a task is required")
+        );
+        assert!(
+            task(&["  "])
+                .unwrap_err()
+                .starts_with("error: a task is required")
+        );
         assert!(task(&["--json", "x"]).unwrap_err().contains("--json"));
     }
 }

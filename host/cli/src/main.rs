@@ -22,7 +22,10 @@ use dsh_profile::launch::{self, Launch};
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1).peekable();
-    if arguments.peek().is_some_and(|first| first == dsh_sandbox::HELPER_ARGUMENT) {
+    if arguments
+        .peek()
+        .is_some_and(|first| first == dsh_sandbox::HELPER_ARGUMENT)
+    {
         arguments.next();
         dsh_sandbox::landlock_exec_main(arguments.collect());
     }
@@ -37,13 +40,17 @@ fn start(arguments: impl Iterator<Item = OsString>) -> Result<u8, exit::Failure>
             })
         })
         .collect::<Result<Vec<_>, _>>()?;
-    let launch = launch::parse(arguments).map_err(|error| exit::Failure::usage(error.to_string()))?;
+    let launch =
+        launch::parse(arguments).map_err(|error| exit::Failure::usage(error.to_string()))?;
     match launch {
         Launch::Help => report::product(launch::HELP),
         Launch::Version => report::product(concat!(env!("CARGO_PKG_VERSION"), "\n")),
-        Launch::DumpConfig { profile, patches, safe, strict } => {
-            boot::dump(&profile, &patches, safe, strict)
-        }
+        Launch::DumpConfig {
+            profile,
+            patches,
+            safe,
+            strict,
+        } => boot::dump(&profile, &patches, safe, strict),
         Launch::DumpDefault { profile } => boot::dump_default(&profile),
         Launch::Boot(boot) => headless::main(&boot),
     }

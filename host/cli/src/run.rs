@@ -81,7 +81,10 @@ impl Run {
     pub(crate) async fn close(&self) -> Result<(), Failure> {
         let disposed = self.agent.dispose().await.map_err(Failure::of);
         let closed = self.writer.close().await.map_err(|error| {
-            Failure::of(format_args!("the log {} is not complete: {error}", self.writer.path().display()))
+            Failure::of(format_args!(
+                "the log {} is not complete: {error}",
+                self.writer.path().display()
+            ))
         });
         disposed.and(closed)
     }
@@ -107,11 +110,16 @@ impl Durability for ToWriter {
 fn now_ms() -> u64 {
     std::time::SystemTime::now()
         .duration_since(std::time::UNIX_EPOCH)
-        .map_or(0, |elapsed| u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX))
+        .map_or(0, |elapsed| {
+            u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX)
+        })
 }
 
 fn text<'a>(row: Option<&'a Row>, key: &str) -> Option<&'a str> {
-    row?.config.get(key)?.as_str().filter(|text| !text.trim().is_empty())
+    row?.config
+        .get(key)?
+        .as_str()
+        .filter(|text| !text.trim().is_empty())
 }
 
 fn number(row: Option<&Row>, key: &str) -> Option<usize> {
@@ -130,8 +138,10 @@ fn preset(rows: &Composition) -> Result<Preset, Failure> {
 
 fn store(composed: &Composed) -> Result<Store, Failure> {
     let row = composed.rows.host("session-persistence-jsonl");
-    let root = text(row, "root")
-        .map_or_else(|| composed.place.home.path().join("sessions"), std::path::PathBuf::from);
+    let root = text(row, "root").map_or_else(
+        || composed.place.home.path().join("sessions"),
+        std::path::PathBuf::from,
+    );
     let mut config = StoreConfig::new(root);
     match text(row, "compression") {
         None | Some("zstd") => {}
@@ -151,7 +161,11 @@ fn sandbox(
     id: &str,
     writer: &Writer,
 ) -> Result<SessionSandbox, Failure> {
-    let force = match composed.env.get("DSH_SANDBOX").filter(|text| !text.is_empty()) {
+    let force = match composed
+        .env
+        .get("DSH_SANDBOX")
+        .filter(|text| !text.is_empty())
+    {
         None => None,
         Some("bwrap") => Some(RunnerKind::Bwrap),
         Some("landlock") => Some(RunnerKind::Landlock),
@@ -172,8 +186,11 @@ fn sandbox(
         inherited_env: std::env::vars_os().collect(),
     });
     let observed = composed.rows.host("fs-observation-policy").is_some();
-    let policy: Arc<dyn WritePolicy> =
-        if observed { Arc::new(Observations::default()) } else { Arc::new(Unguarded) };
+    let policy: Arc<dyn WritePolicy> = if observed {
+        Arc::new(Observations::default())
+    } else {
+        Arc::new(Unguarded)
+    };
     let path = |path: &std::path::Path| path.to_string_lossy().into_owned();
     let of_log = Arc::clone(log);
     Ok(sandbox.session(SessionConfig {
@@ -227,18 +244,19 @@ fn models(composed: &Composed, mounts: &[Mount]) -> Result<Models, Failure> {
         let Some(adapter) = ComponentAdapter::new(&mount.mounted) else {
             continue;
         };
-        let registered = route_grants(&mount.row)
-            .and_then(|grants| models.register(Arc::new(adapter), &grants).map_err(|e| e.to_string()));
-        if let Err(reason) = registered {
-            left_out(composed, &mount.row, &reason)?;
+        if let Err(error) = models.register(Arc::new(adapter), &route_grants(&mount.row)) {
+            left_out(composed, &mount.row, &error.to_string())?;
         }
     }
     Ok(models)
 }
 
 /// The routes that a row was granted, by plugins.md `route`.
-fn route_grants(row: &Row) -> Result<Vec<RouteGrant>, String> {
-    let written = row.config.get("baseURL").and_then(serde_json::Value::as_str);
+fn route_grants(row: &Row) -> Vec<RouteGrant> {
+    let written = row
+        .config
+        .get("baseURL")
+        .and_then(serde_json::Value::as_str);
     let written = written.and_then(|url| Origin::parse(url).ok());
     let routes = match row.grants.get("route") {
         Some(serde_json::Value::Array(routes)) => routes.iter().collect(),
@@ -249,11 +267,22 @@ fn route_grants(row: &Row) -> Result<Vec<RouteGrant>, String> {
     for route in routes {
         let text = |key: &str| route.get(key).and_then(serde_json::Value::as_str);
         let mut origins = Vec::new();
-        for origin in route.get("origins").and_then(|list| list.as_array()).into_iter().flatten() {
-            let origin = origin.as_str().unwrap_or_default();
-            let origin = Origin::parse(origin).map_err(|e| format!("grant route, origin {origin:?}: {e}"))?;
+        for origin in route
+            .get("origins")
+            .and_then(|list| list.as_array())
+            .into_iter()
+            .flatten()
+        {
+            // An origin that is none permits nothing; the exchange says what is wrong with its URL.
+            let Some(origin) = origin.as_str().and_then(|url| Origin::parse(url).ok()) else {
+                continue;
+            };
             // What a person wrote may be a server of their own.
-            let reach = if written.as_ref() == Some(&origin) { Reach::Named } else { Reach::Public };
+            let reach = if written.as_ref() == Some(&origin) {
+                Reach::Named
+            } else {
+                Reach::Public
+            };
             origins.push(Allowed { origin, reach });
         }
         grants.push(RouteGrant {
@@ -262,7 +291,7 @@ fn route_grants(row: &Row) -> Result<Vec<RouteGrant>, String> {
             credential: text("credential").map(str::to_owned),
         });
     }
-    Ok(grants)
+    grants
 }
 
 fn tools(
@@ -275,7 +304,12 @@ fn tools(
         .components()
         .find(|row| row.id == "system-prompt")
         .and_then(|row| row.config.get("toolOrder")?.as_array())
-        .map(|names| names.iter().filter_map(|name| name.as_str().map(str::to_owned)).collect());
+        .map(|names| {
+            names
+                .iter()
+                .filter_map(|name| name.as_str().map(str::to_owned))
+                .collect()
+        });
     let registry = ToolRegistry::new(order).map_err(Failure::of)?;
     for mount in mounts {
         let tools = match ComponentTool::all(&mount.mounted, identity) {
@@ -338,7 +372,9 @@ fn dispatch(
 /// The message source kinds that a component's manifest names.
 fn sources(mounted: &dsh_plugin::Mounted) -> Vec<String> {
     let manifest = mounted.component().manifest();
-    manifest.map(|manifest| manifest.events.sources.clone()).unwrap_or_default()
+    manifest
+        .map(|manifest| manifest.events.sources.clone())
+        .unwrap_or_default()
 }
 
 fn agent_config(rows: &Composition, cwd: &str) -> Result<AgentConfig, Failure> {

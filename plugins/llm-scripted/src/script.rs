@@ -122,11 +122,33 @@ impl Script {
     }
 }
 
+/// What an answer may have (docs/schema/script.schema.json).
+const MEMBERS: [&str; 11] = [
+    "match",
+    "purpose",
+    "times",
+    "delayMs",
+    "paceMs",
+    "reasoning",
+    "text",
+    "calls",
+    "finish",
+    "usage",
+    "error",
+];
+
 impl Entry {
     /// An error starts with the path below the entry.
     fn read(json: Json<'_>) -> Result<Self, String> {
         if !json.is_object() {
             return Err(" must be an object".to_owned());
+        }
+        // A misspelt member would leave an answer out without a word.
+        if let Some((name, _)) = json.members().find(|(name, _)| !MEMBERS.contains(name)) {
+            return Err(format!(
+                ".{name} is no member of an answer; it may have {}",
+                MEMBERS.join(", ")
+            ));
         }
         let string = |name: &str| match json.some(name) {
             Some(value) => value

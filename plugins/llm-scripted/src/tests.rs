@@ -223,6 +223,10 @@ fn a_bad_script_is_refused_with_the_place_and_the_reason() {
         why(json!({"script": [{"calls": [{}]}]})),
         "script[0].calls[0].name must be a text"
     );
+    assert!(
+        why(json!({"script": [{"tetx": "misspelt"}]}))
+            .starts_with("script[0].tetx is no member of an answer")
+    );
     assert_eq!(
         why(json!({"script": {}})),
         "script must be a list of answers"

@@ -18,11 +18,27 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("dsh-plugin", &["dsh-session", "dsh-http"]),
     ("dsh-sandbox", &["dsh-session", "dsh-plugin"]),
     ("dsh-model", &["dsh-session", "dsh-http", "dsh-plugin"]),
-    ("dsh-agent", &["dsh-session", "dsh-store", "dsh-http", "dsh-plugin", "dsh-sandbox", "dsh-model"]),
+    (
+        "dsh-agent",
+        &[
+            "dsh-session",
+            "dsh-store",
+            "dsh-http",
+            "dsh-plugin",
+            "dsh-sandbox",
+            "dsh-model",
+        ],
+    ),
     (
         "dsh",
         &[
-            "dsh-session", "dsh-store", "dsh-http", "dsh-plugin", "dsh-sandbox", "dsh-model", "dsh-agent",
+            "dsh-session",
+            "dsh-store",
+            "dsh-http",
+            "dsh-plugin",
+            "dsh-sandbox",
+            "dsh-model",
+            "dsh-agent",
             "dsh-profile",
         ],
     ),
@@ -52,11 +68,22 @@ struct Crate {
 fn crates() -> Vec<Crate> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
-        .args(["metadata", "--format-version", "1", "--no-deps", "--offline", "--locked"])
+        .args([
+            "metadata",
+            "--format-version",
+            "1",
+            "--no-deps",
+            "--offline",
+            "--locked",
+        ])
         .current_dir(root())
         .output()
         .expect("cargo starts");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
     let packages = metadata["packages"].as_array().unwrap().iter();
     let all = packages.map(|package| {
@@ -99,9 +126,16 @@ fn dependencies_run_one_way() {
 fn what_one_crate_wraps_no_other_names() {
     for one in crates() {
         for (start, owner) in ALONE {
-            let found: Vec<_> =
-                one.dependencies.iter().filter(|dependency| dependency.starts_with(start)).collect();
-            assert!(found.is_empty() || one.name == *owner, "{} depends on {found:?}; {owner} wraps it", one.name);
+            let found: Vec<_> = one
+                .dependencies
+                .iter()
+                .filter(|dependency| dependency.starts_with(start))
+                .collect();
+            assert!(
+                found.is_empty() || one.name == *owner,
+                "{} depends on {found:?}; {owner} wraps it",
+                one.name
+            );
         }
     }
 }
@@ -115,9 +149,15 @@ fn the_command_alone_prints() {
                 continue;
             }
             for (line, number) in text.lines().zip(1..) {
-                let prints = ["println!", "print!(", "dbg!("].iter().any(|word| line.contains(word));
+                let prints = ["println!", "print!(", "dbg!("]
+                    .iter()
+                    .any(|word| line.contains(word));
                 let comment = line.trim_start().starts_with("//");
-                assert!(!prints || comment, "{}:{number} prints: {line}", relative.display());
+                assert!(
+                    !prints || comment,
+                    "{}:{number} prints: {line}",
+                    relative.display()
+                );
             }
         }
     }
@@ -143,5 +183,7 @@ fn sources(folder: &Path) -> Vec<(PathBuf, String)> {
 }
 
 fn is_test(name: &str) -> bool {
-    ["tests.rs", "testing.rs"].iter().any(|end| name.ends_with(end))
+    ["tests.rs", "testing.rs"]
+        .iter()
+        .any(|end| name.ends_with(end))
 }

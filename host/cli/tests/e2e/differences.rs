@@ -8,13 +8,18 @@ use crate::support::root;
 /// The rows of the table: a difference, and the tests in its last column.
 fn rows() -> Vec<(String, Vec<String>)> {
     let text = std::fs::read_to_string(root().join("docs/differences.md")).unwrap();
-    let rows = text.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| ---"));
+    let rows = text
+        .lines()
+        .filter(|line| line.starts_with("| ") && !line.starts_with("| ---"));
     rows.skip_while(|line| !line.contains("| test"))
         .filter(|line| !line.ends_with("| test |"))
         .map(|line| {
             let cells: Vec<&str> = line.trim_matches('|').split(" | ").collect();
             let tests = cells.last().unwrap().split('`').skip(1).step_by(2);
-            (cells[0].trim().to_owned(), tests.map(str::to_owned).collect())
+            (
+                cells[0].trim().to_owned(),
+                tests.map(str::to_owned).collect(),
+            )
         })
         .collect()
 }
@@ -48,7 +53,11 @@ fn in_path(path: &Path, part: &str) -> bool {
 }
 
 fn sources() -> Vec<(PathBuf, String)> {
-    let mut open = vec![root().join("host"), root().join("plugins"), root().join("tests")];
+    let mut open = vec![
+        root().join("host"),
+        root().join("plugins"),
+        root().join("tests"),
+    ];
     let mut found = Vec::new();
     while let Some(folder) = open.pop() {
         for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {

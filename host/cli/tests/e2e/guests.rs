@@ -20,9 +20,17 @@ fn result_of(guest: &str, tool: &str, arguments: &Value) -> (String, Option<Stri
     let component = Value::from(component.to_string_lossy());
     let patch = scratch.write_beside(
         "guest.yml",
-        &format!("- insert:\n    - id: guest\n      component: {component}\n      config: {{unit: x}}\n"),
+        &format!(
+            "- insert:\n    - id: guest\n      component: {component}\n      config: {{unit: x}}\n"
+        ),
     );
-    let ended = scratch.dsh().headless().patch(scripted).patch(patch).args(["Call it"]).run();
+    let ended = scratch
+        .dsh()
+        .headless()
+        .patch(scripted)
+        .patch(patch)
+        .args(["Call it"])
+        .run();
     ended.answered("Called.");
     scratch.record().results().remove(0)
 }
@@ -31,7 +39,10 @@ fn result_of(guest: &str, tool: &str, arguments: &Value) -> (String, Option<Stri
 fn a_tool_in_c_is_called() {
     let arguments = json!({"text": "one\ntwo"});
     let (text, code) = result_of("c", "c_count", &arguments);
-    assert_eq!(text, format!("{} bytes, 1 line ends", arguments.to_string().len()));
+    assert_eq!(
+        text,
+        format!("{} bytes, 1 line ends", arguments.to_string().len())
+    );
     assert_eq!(code, None);
 }
 

@@ -16,7 +16,10 @@ use crate::support::{Record, Scratch, data, kinds, say, wait_until};
 fn answers() -> Vec<Answer> {
     vec![
         say("First this.").bash("echo one").answer(),
-        say("").thinking("And now.").call("read", &json!({"file_path": "note.txt"})).answer(),
+        say("")
+            .thinking("And now.")
+            .call("read", &json!({"file_path": "note.txt"}))
+            .answer(),
         say("It is done.").answer(),
     ]
 }
@@ -26,14 +29,25 @@ fn answers() -> Vec<Answer> {
 fn opens(scratch: &Scratch) -> Record {
     let left = scratch.record();
     let id = left.inspection.header.id.clone();
-    let (session, _writer) = scratch.store().resume(&id, 0).expect("the session can be taken up");
+    let (session, _writer) = scratch
+        .store()
+        .resume(&id, 0)
+        .expect("the session can be taken up");
     assert!(!session.in_turn());
     let closed = scratch.record();
     assert!(closed.inspection.torn.is_none() && closed.inspection.closers.is_empty());
-    let expected: Vec<_> =
-        left.events().iter().chain(&left.inspection.closers).map(|event| event.line()).collect();
+    let expected: Vec<_> = left
+        .events()
+        .iter()
+        .chain(&left.inspection.closers)
+        .map(|event| event.line())
+        .collect();
     let lines: Vec<_> = closed.events().iter().map(|event| event.line()).collect();
-    assert_eq!(lines[..expected.len()], expected, "what was durable stays, and the closers follow");
+    assert_eq!(
+        lines[..expected.len()],
+        expected,
+        "what was durable stays, and the closers follow"
+    );
     left
 }
 
@@ -43,7 +57,10 @@ fn interrupted(log: &Record) {
     let closers = &log.inspection.closers;
     let ends = kinds(closers);
     assert_eq!(ends[ends.len() - 2..], ["step/end", "turn/end"], "{ends:?}");
-    assert_eq!(data(closers.last().unwrap())["reason"], json!({"kind": "interrupted"}));
+    assert_eq!(
+        data(closers.last().unwrap())["reason"],
+        json!({"kind": "interrupted"})
+    );
 }
 
 /// A barrier stands before each request: what it was made of is durable.
@@ -61,7 +78,12 @@ fn killed_at_the_nth_request_the_log_holds_what_was_sent() {
             }
             answers.next().unwrap()
         });
-        let run = scratch.dsh().provider(&mock).headless().args(["Do it"]).start();
+        let run = scratch
+            .dsh()
+            .provider(&mock)
+            .headless()
+            .args(["Do it"])
+            .start();
         victim.set(run.pid()).unwrap();
         assert_eq!(run.end().signal, Some(9));
         let log = opens(&scratch);
@@ -79,11 +101,18 @@ fn killed_in_the_middle_of_a_stream() {
         let scratch = Scratch::new();
         let words = say("A stream of words that has no end");
         let mock = Mock::start(vec![words.held()]);
-        let run = scratch.dsh().provider(&mock).headless().args(["Talk"]).start();
+        let run = scratch
+            .dsh()
+            .provider(&mock)
+            .headless()
+            .args(["Talk"])
+            .start();
         if whether_logged {
             said(&scratch, "words");
         } else {
-            wait_until("the words were sent", || mock.written() >= words.held_bytes());
+            wait_until("the words were sent", || {
+                mock.written() >= words.held_bytes()
+            });
         }
         run.signal(Signal::KILL);
         assert_eq!(run.end().signal, Some(9));
@@ -123,7 +152,12 @@ fn killed_whenever_the_file_changes() {
         answers.push(say("Held at last").held());
         answers.swap(2, 3);
         let mock = Mock::start(answers);
-        let run = scratch.dsh().provider(&mock).headless().args(["Do it"]).start();
+        let run = scratch
+            .dsh()
+            .provider(&mock)
+            .headless()
+            .args(["Do it"])
+            .start();
         let (mut changes, mut size) = (0, 0);
         wait_until("the log changed", || {
             let now = scratch.listed().first().map_or(0, |entry| entry.bytes);
@@ -146,7 +180,12 @@ fn killed_at_its_start_it_leaves_nothing_that_does_not_open() {
     for _ in 0..4 {
         let scratch = Scratch::new();
         let mock = Mock::start(vec![Answer::silence()]);
-        let run = scratch.dsh().provider(&mock).headless().args(["Do it"]).start();
+        let run = scratch
+            .dsh()
+            .provider(&mock)
+            .headless()
+            .args(["Do it"])
+            .start();
         wait_until("the home was made", || scratch.home().exists());
         run.signal(Signal::KILL);
         assert_eq!(run.end().signal, Some(9));
@@ -155,6 +194,12 @@ fn killed_at_its_start_it_leaves_nothing_that_does_not_open() {
         }
         // And the next run is not disturbed.
         let mock = Mock::start(vec![say("Here.").answer()]);
-        scratch.dsh().provider(&mock).headless().args(["Say it"]).run().answered("Here.");
+        scratch
+            .dsh()
+            .provider(&mock)
+            .headless()
+            .args(["Say it"])
+            .run()
+            .answered("Here.");
     }
 }

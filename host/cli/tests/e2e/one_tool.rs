@@ -16,7 +16,13 @@ fn run(scratch: &Scratch) -> (Mock, Record) {
         say("").thinking("Let me see.").bash("echo hi").answer(),
         say("Done it.").answer(),
     ]);
-    scratch.dsh().provider(&mock).headless().args(["Run", "it"]).run().answered("Done it.");
+    scratch
+        .dsh()
+        .provider(&mock)
+        .headless()
+        .args(["Run", "it"])
+        .run()
+        .answered("Done it.");
     (mock, scratch.record())
 }
 
@@ -69,8 +75,11 @@ fn every_event_says_what_it_was_made_of() {
         assert!(!event.ignorable, "{event:?}");
     }
 
-    let people: Vec<Value> =
-        log.of(&Kind::UserMessage).into_iter().map(|event| data(event)["source"].clone()).collect();
+    let people: Vec<Value> = log
+        .of(&Kind::UserMessage)
+        .into_iter()
+        .map(|event| data(event)["source"].clone())
+        .collect();
     assert_eq!(people[0], json!({"kind": "user"}));
     assert_eq!(people[1]["kind"], "plugin");
     assert_eq!(people[1]["form"], "snapshot");
@@ -95,13 +104,23 @@ fn every_event_says_what_it_was_made_of() {
     let (call, result) = (data(call), data(result));
     assert_eq!(call["name"], "bash");
     assert!(call["arguments"].as_str().unwrap().contains("echo hi"));
-    assert_eq!(result["message"]["source"], json!({"kind": "tool", "callId": call["callId"]}));
-    assert_eq!(result["message"]["content"][0]["toolCallId"], call["callId"]);
+    assert_eq!(
+        result["message"]["source"],
+        json!({"kind": "tool", "callId": call["callId"]})
+    );
+    assert_eq!(
+        result["message"]["content"][0]["toolCallId"],
+        call["callId"]
+    );
     assert!(log.results()[0].0.contains("hi"));
 }
 
 fn sources(event: &Event) -> Vec<Seq> {
-    event.source_event_seqs.as_deref().unwrap_or_default().to_vec()
+    event
+        .source_event_seqs
+        .as_deref()
+        .unwrap_or_default()
+        .to_vec()
 }
 
 /// Model-visible means logged: what the provider got is what the log derives.
@@ -110,20 +129,37 @@ fn the_second_request_carries_the_tools_result() {
     let scratch = Scratch::new();
     let (mock, log) = run(&scratch);
     let requests = mock.requests();
-    let bodies: Vec<Value> =
-        requests.iter().map(|request| serde_json::from_slice(&request.body).unwrap()).collect();
+    let bodies: Vec<Value> = requests
+        .iter()
+        .map(|request| serde_json::from_slice(&request.body).unwrap())
+        .collect();
     assert_eq!(bodies.len(), 2);
     let roles = |body: &Value| -> Vec<String> {
         let messages = body["messages"].as_array().unwrap();
-        messages.iter().map(|message| message["role"].as_str().unwrap().to_owned()).collect()
+        messages
+            .iter()
+            .map(|message| message["role"].as_str().unwrap().to_owned())
+            .collect()
     };
     assert_eq!(roles(&bodies[0]), ["system", "user", "user"]);
-    assert_eq!(roles(&bodies[1]), ["system", "user", "user", "assistant", "tool"]);
+    assert_eq!(
+        roles(&bodies[1]),
+        ["system", "user", "user", "assistant", "tool"]
+    );
     assert_eq!(bodies[0]["messages"][1]["content"], "Run it");
-    assert!(bodies[1]["messages"][4]["content"].as_str().unwrap().contains("hi"));
+    assert!(
+        bodies[1]["messages"][4]["content"]
+            .as_str()
+            .unwrap()
+            .contains("hi")
+    );
     assert_eq!(requests[0].header("authorization"), Some("Bearer sk-e2e"));
     // The key goes to the provider and nowhere else.
-    assert!(log.events().iter().all(|event| !event.line().contains("sk-e2e")));
+    assert!(
+        log.events()
+            .iter()
+            .all(|event| !event.line().contains("sk-e2e"))
+    );
 }
 
 #[test]
@@ -131,13 +167,25 @@ fn another_process_lists_and_loads_the_session() {
     let scratch = Scratch::new();
     let (_mock, log) = run(&scratch);
     let output = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "one_tool::child_lists_and_loads", "--ignored", "--nocapture"])
+        .args([
+            "--exact",
+            "one_tool::child_lists_and_loads",
+            "--ignored",
+            "--nocapture",
+        ])
         .env(SESSIONS, scratch.sessions())
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
-    let read = said.lines().find_map(|line| line.split_once("READ ")).expect("it tells what it read");
+    assert!(
+        output.status.success(),
+        "{said}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let read = said
+        .lines()
+        .find_map(|line| line.split_once("READ "))
+        .expect("it tells what it read");
     let read: Value = serde_json::from_str(read.1).unwrap();
     assert_eq!(read["cwd"], scratch.work().to_str().unwrap());
     assert!(read["id"].as_str().unwrap().starts_with("session-"));
@@ -155,7 +203,9 @@ fn child_lists_and_loads() {
     let store = dsh_store::Store::open(dsh_store::StoreConfig::new(sessions)).unwrap();
     let listed = store.list().unwrap();
     let id = listed[0].id().unwrap();
-    let stored = store.inspect(&dsh_store::Target::Id(id.to_string())).unwrap();
+    let stored = store
+        .inspect(&dsh_store::Target::Id(id.to_string()))
+        .unwrap();
     // Nobody else writes it, so it can be taken up.
     let (mut session, _writer) = store.resume(&id, 0).unwrap();
     let read = json!({

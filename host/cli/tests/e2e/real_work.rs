@@ -10,7 +10,10 @@ use crate::support::Scratch;
 fn repository() -> Scratch {
     let scratch = Scratch::new();
     scratch.write(".git/HEAD", "ref: refs/heads/main\n");
-    scratch.write("lib/total.sh", "# Adds up two prices.\ntotal() { echo $(($1 - $2)); }\n");
+    scratch.write(
+        "lib/total.sh",
+        "# Adds up two prices.\ntotal() { echo $(($1 - $2)); }\n",
+    );
     scratch.write("lib/names.sh", "greet() { echo \"Hello, $1\"; }\n");
     scratch.write(
         "test.sh",
@@ -58,7 +61,10 @@ fn a_task_reads_greps_edits_and_runs_the_tests() {
             .run()
             .answered("total subtracted; it adds now.");
 
-        assert_eq!(scratch.read("lib/total.sh"), "# Adds up two prices.\ntotal() { echo $(($1 + $2)); }\n");
+        assert_eq!(
+            scratch.read("lib/total.sh"),
+            "# Adds up two prices.\ntotal() { echo $(($1 + $2)); }\n"
+        );
         assert_eq!(scratch.read("CHANGES.md"), "- total adds\n");
         assert!(scratch.read("listing").contains("CHANGES.md"));
         assert!(scratch.read("lib/names.sh").contains("Hello"));
@@ -67,7 +73,10 @@ fn a_task_reads_greps_edits_and_runs_the_tests() {
         assert_eq!(log.turn_end(), json!({"kind": "completed"}));
         let results = log.results();
         assert_eq!(results.len(), 7);
-        assert!(results.iter().all(|(_, code)| code.is_none()), "{runner}: {results:#?}");
+        assert!(
+            results.iter().all(|(_, code)| code.is_none()),
+            "{runner}: {results:#?}"
+        );
     }
 }
 
@@ -78,9 +87,23 @@ fn a_command_cannot_write_outside_the_workspace() {
         let scratch = Scratch::new();
         let outside = scratch.user().join("planted");
         let home = scratch.home().join("planted");
+<<<<<<< HEAD
         let command = format!("echo x > inside; echo x > {}; echo x > {}", outside.display(), home.display());
+=======
+        let command = format!(
+            "echo x > {}; echo x > {}; echo x > inside",
+            outside.display(),
+            home.display()
+        );
+>>>>>>> main
         let patch = scratch.script(&json!([{"calls": bash(&command)}, {"text": "Tried."}]));
-        let ended = scratch.dsh().env("DSH_SANDBOX", runner).headless().patch(patch).args(["Try"]).run();
+        let ended = scratch
+            .dsh()
+            .env("DSH_SANDBOX", runner)
+            .headless()
+            .patch(patch)
+            .args(["Try"])
+            .run();
         ended.answered("Tried.");
         assert!(!outside.exists() && !home.exists(), "{runner}");
         assert_eq!(scratch.read("inside"), "x\n");

@@ -14,7 +14,10 @@ const SIGNALS: [(Signal, i32); 2] = [(Signal::INT, 130), (Signal::TERM, 143)];
 
 #[track_caller]
 fn closed_as_aborted(log: &Record) {
-    assert_eq!(log.turn_end(), json!({"kind": "aborted", "reason": {"kind": "disposed"}}));
+    assert_eq!(
+        log.turn_end(),
+        json!({"kind": "aborted", "reason": {"kind": "disposed"}})
+    );
     let inspection = &log.inspection;
     assert!(inspection.torn.is_none(), "{:?}", inspection.torn);
     assert!(inspection.closers.is_empty(), "{:?}", inspection.closers);
@@ -26,18 +29,29 @@ fn a_signal_while_the_model_speaks_keeps_what_it_said() {
     for (signal, code) in SIGNALS {
         let scratch = Scratch::new();
         let mock = Mock::start(vec![say("These words came before the end").held()]);
-        let run = scratch.dsh().provider(&mock).headless().args(["Talk"]).start();
+        let run = scratch
+            .dsh()
+            .provider(&mock)
+            .headless()
+            .args(["Talk"])
+            .start();
         said(&scratch, "end");
         run.signal(signal);
         let ended = run.end();
-        assert_eq!((ended.code, ended.stdout.as_str(), ended.stderr.as_str()), (Some(code), "", ""));
+        assert_eq!(
+            (ended.code, ended.stdout.as_str(), ended.stderr.as_str()),
+            (Some(code), "", "")
+        );
 
         let log = scratch.record();
         closed_as_aborted(&log);
         let messages = log.of(&Kind::AssistantMessage);
         let message = data(messages[0]);
         assert_eq!(message["interrupted"], true);
-        assert_eq!(message["message"]["content"][0]["text"], "These words came before the end");
+        assert_eq!(
+            message["message"]["content"][0]["text"],
+            "These words came before the end"
+        );
     }
 }
 
@@ -45,7 +59,9 @@ fn a_signal_while_the_model_speaks_keeps_what_it_said() {
 pub(crate) fn said(scratch: &Scratch, word: &str) {
     wait_until("the words are in the log", || {
         scratch.record_so_far().is_some_and(|log| {
-            log.of(&Kind::AssistantChunk).into_iter().any(|chunk| chunk.data.as_str().contains(word))
+            log.of(&Kind::AssistantChunk)
+                .into_iter()
+                .any(|chunk| chunk.data.as_str().contains(word))
         })
     });
 }
@@ -55,7 +71,12 @@ fn a_signal_before_the_model_speaks_closes_the_step() {
     for (signal, code) in SIGNALS {
         let scratch = Scratch::new();
         let mock = Mock::start(vec![mock_provider::Answer::silence()]);
-        let run = scratch.dsh().provider(&mock).headless().args(["Talk"]).start();
+        let run = scratch
+            .dsh()
+            .provider(&mock)
+            .headless()
+            .args(["Talk"])
+            .start();
         wait_until("the request came", || !mock.requests().is_empty());
         run.signal(signal);
         assert_eq!(run.end().code, Some(code));
@@ -97,7 +118,12 @@ impl Busy {
             .start();
         let started = scratch.work().join("started");
         wait_until("the command started", || started.exists());
-        Self { scratch, run, mark, _mock: mock }
+        Self {
+            scratch,
+            run,
+            mark,
+            _mock: mock,
+        }
     }
 
     /// Waits until no process of the tree is left.
@@ -121,7 +147,9 @@ fn alive(mark: &str) -> bool {
 }
 
 pub(crate) fn runners() -> impl Iterator<Item = &'static str> {
-    ["bwrap", "landlock"].into_iter().filter(|runner| crate::support::can_confine(runner))
+    ["bwrap", "landlock"]
+        .into_iter()
+        .filter(|runner| crate::support::can_confine(runner))
 }
 
 #[test]
@@ -132,11 +160,15 @@ fn a_signal_during_a_command_ends_its_whole_tree() {
             let mark = busy.mark();
             busy.run.signal(signal);
             let ended = busy.run.end();
-            assert_eq!((ended.code, ended.stdout.as_str(), ended.stderr.as_str()), (Some(code), "", ""));
+            assert_eq!(
+                (ended.code, ended.stdout.as_str(), ended.stderr.as_str()),
+                (Some(code), "", "")
+            );
             Busy::gone(&mark);
             let log = busy.scratch.record();
             closed_as_aborted(&log);
-            let codes: Vec<Option<String>> = log.results().into_iter().map(|(_, code)| code).collect();
+            let codes: Vec<Option<String>> =
+                log.results().into_iter().map(|(_, code)| code).collect();
             assert_eq!(codes, [Some("ABORTED".to_owned())], "{runner}");
         }
     }

@@ -28,8 +28,7 @@ fn main() -> Result<()> {
         .context("generating C bindings")?;
     for (name, content) in files.iter() {
         let path = Path::new(out).join(name);
-        std::fs::write(&path, content)
-            .with_context(|| format!("writing {}", path.display()))?;
+        std::fs::write(&path, content).with_context(|| format!("writing {}", path.display()))?;
     }
     Ok(())
 }

@@ -42,7 +42,9 @@ impl Scratch {
         let listed = self.listed();
         let store = self.store();
         let target = Target::File(listed.first()?.path.clone());
-        Some(Record { inspection: store.inspect(&target).ok()? })
+        Some(Record {
+            inspection: store.inspect(&target).ok()?,
+        })
     }
 }
 
@@ -52,7 +54,11 @@ impl Record {
         let inspection = store
             .inspect(&target)
             .unwrap_or_else(|error| panic!("{} opens: {error}", path.display()));
-        assert!(inspection.damage.is_none(), "the log is sound: {:?}", inspection.damage);
+        assert!(
+            inspection.damage.is_none(),
+            "the log is sound: {:?}",
+            inspection.damage
+        );
         Self { inspection }
     }
 
@@ -61,7 +67,11 @@ impl Record {
     }
 
     pub(crate) fn of(&self, kind: &Kind) -> Vec<&Event> {
-        self.events().iter().filter(|event| event.kind == *kind).map(Arc::as_ref).collect()
+        self.events()
+            .iter()
+            .filter(|event| event.kind == *kind)
+            .map(Arc::as_ref)
+            .collect()
     }
 
     pub(crate) fn has(&self, kind: &Kind) -> bool {
@@ -81,7 +91,10 @@ impl Record {
             let data = data(event);
             let blocks = data["message"]["content"][0]["content"].as_array().cloned();
             let texts = blocks.unwrap_or_default();
-            let text = texts.iter().filter_map(|block| block["text"].as_str()).collect();
+            let text = texts
+                .iter()
+                .filter_map(|block| block["text"].as_str())
+                .collect();
             (text, data["error"]["code"].as_str().map(str::to_owned))
         };
         self.of(&Kind::ToolResult).into_iter().map(result).collect()

@@ -5,7 +5,10 @@ use std::process::{Command, Stdio};
 /// Whether commands can be confined by this runner; says why not.
 pub(crate) fn can_confine(runner: &str) -> bool {
     let (can, why) = match runner {
-        "bwrap" => (bwrap(), "Bubblewrap is not installed or may not make namespaces here"),
+        "bwrap" => (
+            bwrap(),
+            "Bubblewrap is not installed or may not make namespaces here",
+        ),
         "landlock" => (landlock(), "this kernel has no Landlock"),
         other => panic!("there is no runner {other}"),
     };
@@ -17,7 +20,17 @@ pub(crate) fn can_confine(runner: &str) -> bool {
 
 fn bwrap() -> bool {
     Command::new("bwrap")
-        .args(["--ro-bind", "/", "/", "--dev", "/dev", "--unshare-pid", "--proc", "/proc", "true"])
+        .args([
+            "--ro-bind",
+            "/",
+            "/",
+            "--dev",
+            "/dev",
+            "--unshare-pid",
+            "--proc",
+            "/proc",
+            "true",
+        ])
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())

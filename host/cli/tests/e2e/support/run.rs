@@ -46,7 +46,8 @@ impl Dsh {
 
     /// Sends to this provider, with a key.
     pub(crate) fn provider(self, mock: &Mock) -> Self {
-        self.env("DEEPSEEK_BASE_URL", mock.base_url()).env("DEEPSEEK_API_KEY", "sk-e2e")
+        self.env("DEEPSEEK_BASE_URL", mock.base_url())
+            .env("DEEPSEEK_API_KEY", "sk-e2e")
     }
 
     pub(crate) fn args<'a>(mut self, args: impl IntoIterator<Item = &'a str>) -> Self {
@@ -65,7 +66,9 @@ impl Dsh {
     }
 
     pub(crate) fn start(mut self) -> Running {
-        Running { child: Some(self.command.spawn().expect("dsh starts")) }
+        Running {
+            child: Some(self.command.spawn().expect("dsh starts")),
+        }
     }
 
     /// Starts it and waits for its end.
@@ -148,7 +151,11 @@ impl Ended {
 pub(crate) fn wait_until(what: &str, mut so: impl FnMut() -> bool) {
     let end = Instant::now() + LIMIT;
     while !so() {
-        assert!(Instant::now() < end, "waited {} s for: {what}", LIMIT.as_secs());
+        assert!(
+            Instant::now() < end,
+            "waited {} s for: {what}",
+            LIMIT.as_secs()
+        );
         std::thread::sleep(Duration::from_millis(2));
     }
 }

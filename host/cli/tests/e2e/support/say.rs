@@ -12,7 +12,11 @@ pub(crate) struct Say {
 
 /// An answer with this text; empty for none.
 pub(crate) fn say(text: &str) -> Say {
-    Say { reasoning: String::new(), text: text.to_owned(), calls: Vec::new() }
+    Say {
+        reasoning: String::new(),
+        text: text.to_owned(),
+        calls: Vec::new(),
+    }
 }
 
 impl Say {
@@ -28,20 +32,29 @@ impl Say {
 
     /// A call of `bash`.
     pub(crate) fn bash(self, command: &str) -> Self {
-        self.call("bash", &json!({"command": command, "description": "a step of the test"}))
+        self.call(
+            "bash",
+            &json!({"command": command, "description": "a step of the test"}),
+        )
     }
 
     /// The whole answer at once.
     pub(crate) fn answer(&self) -> Answer {
-        self.events().iter().fold(Answer::sse(""), |answer, event| answer.piece(event.as_bytes()))
+        self.events().iter().fold(Answer::sse(""), |answer, event| {
+            answer.piece(event.as_bytes())
+        })
     }
 
     /// All but the end, which waits until the gate is opened.
     pub(crate) fn held(&self) -> Answer {
         let events = self.events();
         let (said, end) = events.split_at(events.len() - self.ending().len());
-        let answer = said.iter().fold(Answer::sse(""), |answer, event| answer.piece(event.as_bytes()));
-        end.iter().fold(answer.then(Step::Gate), |answer, event| answer.piece(event.as_bytes()))
+        let answer = said.iter().fold(Answer::sse(""), |answer, event| {
+            answer.piece(event.as_bytes())
+        });
+        end.iter().fold(answer.then(Step::Gate), |answer, event| {
+            answer.piece(event.as_bytes())
+        })
     }
 
     /// How many bytes come before the gate.
@@ -65,20 +78,29 @@ impl Say {
             let head = json!({"index": index, "id": id, "type": "function", "function": function});
             events.push(delta(&json!({"tool_calls": [head]})));
             let function = json!({"arguments": arguments});
-            events.push(delta(&json!({"tool_calls": [{"index": index, "function": function}]})));
+            events.push(delta(
+                &json!({"tool_calls": [{"index": index, "function": function}]}),
+            ));
         }
         events.extend(self.ending());
         events
     }
 
     fn ending(&self) -> Vec<String> {
-        let finish = if self.calls.is_empty() { "stop" } else { "tool_calls" };
+        let finish = if self.calls.is_empty() {
+            "stop"
+        } else {
+            "tool_calls"
+        };
         let usage = json!({
             "prompt_tokens": 900, "completion_tokens": 40,
             "prompt_cache_hit_tokens": 768, "total_tokens": 940
         });
         vec![
-            chunk(&json!([{"index": 0, "delta": {"content": ""}, "finish_reason": finish}]), None),
+            chunk(
+                &json!([{"index": 0, "delta": {"content": ""}, "finish_reason": finish}]),
+                None,
+            ),
             chunk(&json!([]), Some(&usage)),
             "data: [DONE]\n\n".to_owned(),
         ]
@@ -86,7 +108,10 @@ impl Say {
 }
 
 fn delta(delta: &Value) -> String {
-    chunk(&json!([{"index": 0, "delta": delta, "finish_reason": null}]), None)
+    chunk(
+        &json!([{"index": 0, "delta": delta, "finish_reason": null}]),
+        None,
+    )
 }
 
 fn chunk(choices: &Value, usage: Option<&Value>) -> String {

@@ -89,5 +89,9 @@ fn put(path: &Path, text: &str) -> PathBuf {
 /// be shared by several checkouts.
 pub(crate) fn root() -> PathBuf {
     let cli = std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo runs the tests");
-    Path::new(&cli).ancestors().nth(2).expect("host/cli lies in the checkout").to_owned()
+    Path::new(&cli)
+        .ancestors()
+        .nth(2)
+        .expect("host/cli lies in the checkout")
+        .to_owned()
 }
