@@ -13,8 +13,14 @@ use crate::support::{Dsh, Ended, Scratch, say};
 #[track_caller]
 fn one_line(ended: &Ended, says: &[&str]) {
     let line = ended.stderr.strip_suffix('\n').unwrap_or(&ended.stderr);
-    assert!(!line.is_empty() && !line.contains('\n'), "one line is on stderr: {ended:?}");
-    assert!(line.starts_with("dsh: ") || line.starts_with("error: "), "{ended:?}");
+    assert!(
+        !line.is_empty() && !line.contains('\n'),
+        "one line is on stderr: {ended:?}"
+    );
+    assert!(
+        line.starts_with("dsh: ") || line.starts_with("error: "),
+        "{ended:?}"
+    );
     for word in says {
         assert!(line.contains(word), "{word:?} is not in {line:?}");
     }
@@ -23,21 +29,33 @@ fn one_line(ended: &Ended, says: &[&str]) {
 /// It did not come to a run.
 #[track_caller]
 fn refused(ended: &Ended, says: &[&str]) {
-    assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), ""), "{ended:?}");
+    assert_eq!(
+        (ended.code, ended.stdout.as_str()),
+        (Some(1), ""),
+        "{ended:?}"
+    );
     one_line(ended, says);
 }
 
 /// A run came to an end that is no answer.
 #[track_caller]
 fn failed(ended: &Ended, says: &[&str]) {
-    assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), "\n"), "{ended:?}");
+    assert_eq!(
+        (ended.code, ended.stdout.as_str()),
+        (Some(1), "\n"),
+        "{ended:?}"
+    );
     one_line(ended, says);
 }
 
 /// The run completed without what the line tells.
 #[track_caller]
 fn left_out(ended: &Ended, says: &[&str]) {
-    assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "Still here.\n"), "{ended:?}");
+    assert_eq!(
+        (ended.code, ended.stdout.as_str()),
+        (Some(0), "Still here.\n"),
+        "{ended:?}"
+    );
     one_line(ended, says);
 }
 
@@ -75,7 +93,10 @@ fn scripted(scratch: &Scratch) -> Dsh {
 fn a_missing_or_blank_task() {
     for words in [&[][..], &["  "], &["--", ""]] {
         let ended = scripted(&Scratch::new()).args(words.iter().copied()).run();
-        refused(&ended, &["error: a task is required", "dsh --profile headless"]);
+        refused(
+            &ended,
+            &["error: a task is required", "dsh --profile headless"],
+        );
     }
 }
 
@@ -88,22 +109,37 @@ fn an_unknown_option_of_the_app() {
 #[test]
 fn no_profile_and_an_unknown_one() {
     let scratch = Scratch::new();
-    refused(&scratch.dsh().args(["Go"]).run(), &["error: ", "--profile <name>"]);
-    refused(&scratch.dsh().args(["--profile", "nope", "Go"]).run(), &["\"nope\"", "profile.yml"]);
-    refused(&scratch.dsh().args(["--profile", "../up", "Go"]).run(), &["../up"]);
+    refused(
+        &scratch.dsh().args(["Go"]).run(),
+        &["error: ", "--profile <name>"],
+    );
+    refused(
+        &scratch.dsh().args(["--profile", "nope", "Go"]).run(),
+        &["\"nope\"", "profile.yml"],
+    );
+    refused(
+        &scratch.dsh().args(["--profile", "../up", "Go"]).run(),
+        &["../up"],
+    );
 }
 
 #[test]
 fn a_patch_that_is_not_there() {
     let scratch = Scratch::new();
-    refused(&scratch.dsh().headless().patch("no.yml").args(["Go"]).run(), &["no.yml"]);
+    refused(
+        &scratch.dsh().headless().patch("no.yml").args(["Go"]).run(),
+        &["no.yml"],
+    );
 }
 
 // The provider.
 
 fn to(url: &str) -> Ended {
     let scratch = Scratch::new();
-    let dsh = scratch.dsh().env("DEEPSEEK_BASE_URL", url).env("DEEPSEEK_API_KEY", "sk-secret");
+    let dsh = scratch
+        .dsh()
+        .env("DEEPSEEK_BASE_URL", url)
+        .env("DEEPSEEK_API_KEY", "sk-secret");
     let ended = dsh.headless().args(["Go"]).run();
     assert!(!ended.stderr.contains("sk-secret"), "{ended:?}");
     ended
@@ -113,7 +149,13 @@ fn to(url: &str) -> Ended {
 fn a_missing_key() {
     let scratch = Scratch::new();
     let mock = Mock::start(vec![say("No.").answer()]);
-    let ended = scratch.dsh().provider(&mock).without("DEEPSEEK_API_KEY").headless().args(["Go"]).run();
+    let ended = scratch
+        .dsh()
+        .provider(&mock)
+        .without("DEEPSEEK_API_KEY")
+        .headless()
+        .args(["Go"])
+        .run();
     failed(&ended, &["DEEPSEEK_API_KEY"]);
     assert!(mock.requests().is_empty());
 }
@@ -121,7 +163,8 @@ fn a_missing_key() {
 #[test]
 fn a_refused_key() {
     let scratch = Scratch::new();
-    let body = json!({"error": {"message": "bad key", "code": "invalid_request_error"}}).to_string();
+    let body =
+        json!({"error": {"message": "bad key", "code": "invalid_request_error"}}).to_string();
     let mock = Mock::start(vec![mock_provider::Answer::new(401, body)]);
     let ended = scratch.dsh().provider(&mock).headless().args(["Go"]).run();
     failed(&ended, &["AUTH", "bad key"]);
@@ -130,15 +173,26 @@ fn a_refused_key() {
 
 #[test]
 fn an_endpoint_that_nobody_listens_on() {
-    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let free = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
     failed(&to(&format!("http://{free}")), &[&free.to_string()]);
 }
 
 #[test]
 fn an_endpoint_that_is_no_url() {
-    for url in ["not a url", "ftp://127.0.0.1/x", "http://", "https://user:pass-word@127.0.0.1/"] {
+    for url in [
+        "not a url",
+        "ftp://127.0.0.1/x",
+        "http://",
+        "https://user:pass-word@127.0.0.1/",
+    ] {
         let ended = to(url);
-        refused(&ended, &["row llm-deepseek", "baseURL", "DEEPSEEK_BASE_URL"]);
+        refused(
+            &ended,
+            &["row llm-deepseek", "baseURL", "DEEPSEEK_BASE_URL"],
+        );
         assert!(!ended.stderr.contains("pass-word"), "{ended:?}");
     }
 }
@@ -146,9 +200,15 @@ fn an_endpoint_that_is_no_url() {
 #[test]
 fn an_unknown_provider_and_an_unknown_model() {
     let scratch = Scratch::new();
-    scratch.write_home("settings.yaml", "agent-default-model: {provider: nobody, model: none}\n");
+    scratch.write_home(
+        "settings.yaml",
+        "agent-default-model: {provider: nobody, model: none}\n",
+    );
     failed(&scratch.dsh().headless().args(["Go"]).run(), &["nobody"]);
-    scratch.write_home("settings.yaml", "agent-default-model: {provider: scripted, model: none}\n");
+    scratch.write_home(
+        "settings.yaml",
+        "agent-default-model: {provider: scripted, model: none}\n",
+    );
     failed(&scratch.dsh().headless().args(["Go"]).run(), &["none"]);
 }
 
@@ -177,7 +237,10 @@ fn a_script_that_has_no_answer_left() {
         "own.yml",
         "- id: agent-default-model\n  config: {provider: scripted, model: script}\n",
     );
-    failed(&scratch.dsh().headless().patch(patch).args(["Go"]).run(), &["SCRIPT_EXHAUSTED"]);
+    failed(
+        &scratch.dsh().headless().patch(patch).args(["Go"]).run(),
+        &["SCRIPT_EXHAUSTED"],
+    );
 }
 
 #[test]
@@ -187,8 +250,14 @@ fn a_script_that_is_not_there_or_is_none() {
     for (path, says) in [
         (missing, "missing.json"),
         (scratch.write("broken.json", "[{\"text\": "), "broken.json"),
-        (scratch.write("shape.json", "[{\"tetx\": \"misspelt\"}]"), "tetx"),
-        (scratch.write("regex.json", "[{\"match\": \"(\", \"text\": \"x\"}]"), "match"),
+        (
+            scratch.write("shape.json", "[{\"tetx\": \"misspelt\"}]"),
+            "tetx",
+        ),
+        (
+            scratch.write("regex.json", "[{\"match\": \"(\", \"text\": \"x\"}]"),
+            "match",
+        ),
     ] {
         let ended = with_script(&scratch, &path);
         refused(&ended, &["llm-scripted", says]);
@@ -226,19 +295,28 @@ fn a_component_that_is_none() {
 
 #[test]
 fn a_component_that_this_build_does_not_have() {
-    soft("- insert:\n    - id: extra\n      component: dsh:nothing\n", &["row extra", "dsh:nothing", "dsh:tool-bash"]);
+    soft(
+        "- insert:\n    - id: extra\n      component: dsh:nothing\n",
+        &["row extra", "dsh:nothing", "dsh:tool-bash"],
+    );
 }
 
 #[test]
 fn a_component_without_what_it_imports() {
-    soft("- id: tool-bash\n  grants: {session: true}\n", &["row tool-bash", "`process`", "`grants`"]);
+    soft(
+        "- id: tool-bash\n  grants: {session: true}\n",
+        &["row tool-bash", "`process`", "`grants`"],
+    );
 }
 
 #[test]
 fn a_row_of_a_package_that_is_not_here() {
     soft(
         "- insert:\n    - id: extra\n      name: '@acme/thing'\n",
-        &["row extra", "no native or Wasm implementation of @acme/thing"],
+        &[
+            "row extra",
+            "no native or Wasm implementation of @acme/thing",
+        ],
     );
 }
 
@@ -253,12 +331,18 @@ fn a_patch_that_is_no_yaml_or_no_list() {
 
 #[test]
 fn a_patch_of_a_row_that_is_not_there() {
-    soft("- id: no-such-row\n  disabled: true\n", &["no-such-row", "not found"]);
+    soft(
+        "- id: no-such-row\n  disabled: true\n",
+        &["no-such-row", "not found"],
+    );
 }
 
 #[test]
 fn two_rows_of_one_id() {
-    hard("- insert:\n    - id: tool-fs\n      component: dsh:tool-fs\n", &["tool-fs", "base", "extra.yml"]);
+    hard(
+        "- insert:\n    - id: tool-fs\n      component: dsh:tool-fs\n",
+        &["tool-fs", "base", "extra.yml"],
+    );
 }
 
 #[test]
@@ -275,7 +359,10 @@ fn an_expression_that_is_not_understood() {
 fn a_home_that_cannot_be_made() {
     let scratch = Scratch::new();
     let file = scratch.write("file", "");
-    let ended = scripted(&scratch).env("DSH_HOME", file.join("home")).args(["Go"]).run();
+    let ended = scripted(&scratch)
+        .env("DSH_HOME", file.join("home"))
+        .args(["Go"])
+        .run();
     refused(&ended, &[&*file.to_string_lossy(), "DSH_HOME"]);
 }
 
@@ -311,15 +398,24 @@ fn credentials_that_others_may_read() {
 fn a_dotenv_that_decides_how_programs_start() {
     let scratch = Scratch::new();
     scratch.write(".env", "LD_PRELOAD=/x.so\n");
-    refused(&scripted(&scratch).args(["Go"]).run(), &[".env", "LD_PRELOAD"]);
+    refused(
+        &scripted(&scratch).args(["Go"]).run(),
+        &[".env", "LD_PRELOAD"],
+    );
 }
 
 #[test]
 fn a_mode_and_a_runner_that_do_not_exist() {
     let scratch = Scratch::new();
-    let ended = scripted(&scratch).env("DSH_PERMISSION_MODE", "all").args(["Go"]).run();
+    let ended = scripted(&scratch)
+        .env("DSH_PERMISSION_MODE", "all")
+        .args(["Go"])
+        .run();
     refused(&ended, &["\"all\"", "workspace-write"]);
-    let ended = scripted(&scratch).env("DSH_SANDBOX", "none").args(["Go"]).run();
+    let ended = scripted(&scratch)
+        .env("DSH_SANDBOX", "none")
+        .args(["Go"])
+        .run();
     refused(&ended, &["\"none\"", "bwrap"]);
 }
 
@@ -328,8 +424,28 @@ fn a_mode_and_a_runner_that_do_not_exist() {
 fn what_is_left_out_is_fatal_with_strict_and_silent_with_safe() {
     let scratch = Scratch::new();
     scratch.write_home("cordis.patch.yml", "- id: no-such-row\n  disabled: true\n");
-    let mock = Mock::start(vec![say("Still here.").answer(), say("Still here.").answer()]);
-    left_out(&scratch.dsh().provider(&mock).headless().args(["Go"]).run(), &["no-such-row"]);
-    refused(&scratch.dsh().provider(&mock).headless().args(["--strict", "Go"]).run(), &["no-such-row"]);
-    scratch.dsh().provider(&mock).headless().args(["--safe", "Go"]).run().answered("Still here.");
+    let mock = Mock::start(vec![
+        say("Still here.").answer(),
+        say("Still here.").answer(),
+    ]);
+    left_out(
+        &scratch.dsh().provider(&mock).headless().args(["Go"]).run(),
+        &["no-such-row"],
+    );
+    refused(
+        &scratch
+            .dsh()
+            .provider(&mock)
+            .headless()
+            .args(["--strict", "Go"])
+            .run(),
+        &["no-such-row"],
+    );
+    scratch
+        .dsh()
+        .provider(&mock)
+        .headless()
+        .args(["--safe", "Go"])
+        .run()
+        .answered("Still here.");
 }

@@ -87,15 +87,11 @@ fn a_command_cannot_write_outside_the_workspace() {
         let scratch = Scratch::new();
         let outside = scratch.user().join("planted");
         let home = scratch.home().join("planted");
-<<<<<<< HEAD
-        let command = format!("echo x > inside; echo x > {}; echo x > {}", outside.display(), home.display());
-=======
         let command = format!(
-            "echo x > {}; echo x > {}; echo x > inside",
+            "echo x > inside; echo x > {}; echo x > {}",
             outside.display(),
             home.display()
         );
->>>>>>> main
         let patch = scratch.script(&json!([{"calls": bash(&command)}, {"text": "Tried."}]));
         let ended = scratch
             .dsh()

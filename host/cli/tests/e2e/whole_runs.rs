@@ -71,7 +71,12 @@ const LATER: &[Later] = &[
         scenario: "429-then-ok",
         needs: "the retry component: the first failure ends the turn",
         parts: &["exit", "stdout", "stderrEmpty", "wire", "events"],
-        missing: &["llm/retry", "llm/retry-started", "assistant/message", "turn/end turn=1 reason=completed"],
+        missing: &[
+            "llm/retry",
+            "llm/retry-started",
+            "assistant/message",
+            "turn/end turn=1 reason=completed",
+        ],
         instead: &["turn/end turn=1 reason=error:RATE_LIMIT"],
     },
     Later {
@@ -85,14 +90,22 @@ const LATER: &[Later] = &[
         scenario: "reset-before",
         needs: "the retry component: the first failure ends the turn",
         parts: &["exit", "stdout", "stderrEmpty", "wire", "events"],
-        missing: &["llm/retry", "llm/retry-started", "assistant/message", "turn/end turn=1 reason=completed"],
+        missing: &[
+            "llm/retry",
+            "llm/retry-started",
+            "assistant/message",
+            "turn/end turn=1 reason=completed",
+        ],
         instead: &["turn/end turn=1 reason=error:TRANSPORT"],
     },
     Later {
         scenario: "repeat-reminder",
         needs: "the policy component that reminds of repeated calls",
         parts: &["wire", "events"],
-        missing: &["agent/inbox/spliced target=next-step", "user/message source=plugin"],
+        missing: &[
+            "agent/inbox/spliced target=next-step",
+            "user/message source=plugin",
+        ],
         instead: &[],
     },
     Later {
@@ -106,7 +119,10 @@ const LATER: &[Later] = &[
         scenario: "skill-listed",
         needs: "the component of skills: no catalogue, and its tool is unknown",
         parts: &["wire", "events"],
-        missing: &["user/message source=skill-catalog", "tool/result turn=1 step=1 isError=False error=None"],
+        missing: &[
+            "user/message source=skill-catalog",
+            "tool/result turn=1 step=1 isError=False error=None",
+        ],
         instead: &["tool/result turn=1 step=1 isError=True error=UNKNOWN_TOOL"],
     },
     Later {
@@ -128,7 +144,14 @@ fn every_scenario_is_played() {
         .collect();
     let there: BTreeSet<String> = std::fs::read_dir(folder())
         .unwrap()
-        .filter_map(|entry| entry.unwrap().file_name().to_str()?.strip_suffix(".json").map(str::to_owned))
+        .filter_map(|entry| {
+            entry
+                .unwrap()
+                .file_name()
+                .to_str()?
+                .strip_suffix(".json")
+                .map(str::to_owned)
+        })
         .collect();
     assert_eq!(listed, there);
 }
@@ -166,8 +189,14 @@ fn player(arguments: &[&str]) -> Output {
 fn comes_out_equal(scenario: &str) {
     let folder = folder();
     let only = format!("^{}\\.json", scenario.replace('-', "\\-"));
-    let output =
-        player(&["check", folder.to_str().unwrap(), "--only", &only, "--ignore", IGNORED]);
+    let output = player(&[
+        "check",
+        folder.to_str().unwrap(),
+        "--only",
+        &only,
+        "--ignore",
+        IGNORED,
+    ]);
     assert!(
         output.status.success(),
         "upstream and ours differ in {scenario}:\n{}{}",
@@ -178,8 +207,14 @@ fn comes_out_equal(scenario: &str) {
 
 fn differ_as_said(scenarios: &[&str]) {
     for scenario in scenarios {
-        let later = LATER.iter().find(|later| later.scenario == *scenario).unwrap();
-        println!("{scenario} is not played to be equal; it needs {}", later.needs);
+        let later = LATER
+            .iter()
+            .find(|later| later.scenario == *scenario)
+            .unwrap();
+        println!(
+            "{scenario} is not played to be equal; it needs {}",
+            later.needs
+        );
         let file = folder().join(format!("{scenario}.json"));
         let output = player(&["run", file.to_str().unwrap()]);
         let got: Value = serde_json::from_slice(&output.stdout)
@@ -213,17 +248,30 @@ impl Later {
             .collect();
         assert_eq!(rest, shared, "{}", self.scenario);
         for start in self.instead {
-            assert!(ours.iter().any(|line| line.starts_with(start)), "{}: no {start}: {ours:#?}", self.scenario);
+            assert!(
+                ours.iter().any(|line| line.starts_with(start)),
+                "{}: no {start}: {ours:#?}",
+                self.scenario
+            );
         }
         let count = |lines: &[String]| {
-            lines.iter().filter(|line| self.missing.iter().any(|start| line.starts_with(start))).count()
+            lines
+                .iter()
+                .filter(|line| self.missing.iter().any(|start| line.starts_with(start)))
+                .count()
         };
-        assert!(count(&ours) < count(&theirs), "{}: nothing is missing", self.scenario);
+        assert!(
+            count(&ours) < count(&theirs),
+            "{}: nothing is missing",
+            self.scenario
+        );
     }
 }
 
 fn lines(summary: &Value) -> Vec<String> {
     let lines = summary["events"].as_array().cloned().unwrap_or_default();
-    let lines = lines.iter().filter_map(|line| line.as_str().map(str::to_owned));
+    let lines = lines
+        .iter()
+        .filter_map(|line| line.as_str().map(str::to_owned));
     lines.filter(|line| !line.starts_with(IGNORED)).collect()
 }
