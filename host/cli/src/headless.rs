@@ -96,6 +96,7 @@ async fn task_to_end(composed: &Composed, task: &str) -> Result<u8, Failure> {
         run = Run::start(composed) => run?,
         code = signals.next() => return Ok(code),
     };
+    composed.left_out.report();
     let first = started.log.read(dsh_session::Session::next_seq);
     started
         .agent

@@ -11,6 +11,7 @@ mod credentials;
 mod embedded;
 mod exit;
 mod headless;
+mod left_out;
 mod report;
 mod run;
 mod signals;

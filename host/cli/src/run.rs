@@ -27,7 +27,6 @@ use uuid::Uuid;
 use crate::boot::{self, Composed, Mount};
 use crate::credentials::FromStore;
 use crate::exit::Failure;
-use crate::report;
 
 /// A started run.
 pub(crate) struct Run {
@@ -244,20 +243,41 @@ fn models(composed: &Composed, mounts: &[Mount]) -> Result<Models, Failure> {
         let Some(adapter) = ComponentAdapter::new(&mount.mounted) else {
             continue;
         };
-        if let Err(error) = models.register(Arc::new(adapter), &route_grants(&mount.row)) {
-            left_out(composed, &mount.row, &error.to_string())?;
+        let registered = route_grants(&mount.row).and_then(|grants| {
+            let registered = models.register(Arc::new(adapter), &grants);
+            registered.map_err(|error| error.to_string())
+        });
+        if let Err(reason) = registered {
+            composed.left_out.row(&mount.row, &reason)?;
         }
+    }
+    // What was left out is the reason, rather than that nothing is there.
+    let default = text(composed.rows.host("agent-default-model"), "provider");
+    if let Some(provider) = default
+        && !models.providers().iter().any(|known| known.id == provider)
+        && let Some(reason) = composed.left_out.reason()
+    {
+        return Err(Failure::of(format_args!(
+            "nothing serves {provider:?}, the provider of the default model: {reason}"
+        )));
     }
     Ok(models)
 }
 
 /// The routes that a row was granted, by plugins.md `route`.
-fn route_grants(row: &Row) -> Vec<RouteGrant> {
+fn route_grants(row: &Row) -> Result<Vec<RouteGrant>, String> {
     let written = row
         .config
         .get("baseURL")
         .and_then(serde_json::Value::as_str);
-    let written = written.and_then(|url| Origin::parse(url).ok());
+    let written = written.filter(|url| !url.trim().is_empty());
+    // The URL itself is not repeated: a password may stand in it.
+    let written = written.map(Origin::parse).transpose().map_err(|error| {
+        format!(
+            "baseURL: {error}; set it, or the variable that it comes from (DEEPSEEK_BASE_URL), \
+             to an address like https://api.deepseek.com"
+        )
+    })?;
     let routes = match row.grants.get("route") {
         Some(serde_json::Value::Array(routes)) => routes.iter().collect(),
         Some(route @ serde_json::Value::Object(_)) => vec![route],
@@ -291,7 +311,7 @@ fn route_grants(row: &Row) -> Vec<RouteGrant> {
             credential: text("credential").map(str::to_owned),
         });
     }
-    grants
+    Ok(grants)
 }
 
 fn tools(
@@ -315,13 +335,13 @@ fn tools(
         let tools = match ComponentTool::all(&mount.mounted, identity) {
             Ok(tools) => tools,
             Err(error) => {
-                left_out(composed, &mount.row, &error.to_string())?;
+                composed.left_out.row(&mount.row, &error.to_string())?;
                 continue;
             }
         };
         for tool in tools {
             if let Err(error) = registry.register(tool) {
-                left_out(composed, &mount.row, &error.to_string())?;
+                composed.left_out.row(&mount.row, &error.to_string())?;
             }
         }
     }
@@ -391,13 +411,4 @@ fn agent_config(rows: &Composition, cwd: &str) -> Result<AgentConfig, Failure> {
         config.max_parallel_tool_calls = width.max(1);
     }
     Ok(config)
-}
-
-fn left_out(composed: &Composed, row: &Row, reason: &str) -> Result<(), Failure> {
-    let line = format!("row {}: {reason}", row.id);
-    if composed.strict {
-        return Err(Failure::of(format_args!("{line} (--strict)")));
-    }
-    report::line(line);
-    Ok(())
 }
