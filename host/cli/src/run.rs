@@ -27,12 +27,14 @@ use uuid::Uuid;
 use crate::boot::{self, Composed, Mount};
 use crate::credentials::FromStore;
 use crate::exit::Failure;
+use crate::report;
 
 /// A started run.
 pub(crate) struct Run {
     pub(crate) agent: Agent,
     pub(crate) log: Arc<Log>,
     writer: Arc<Writer>,
+    files: SessionSandbox,
 }
 
 impl Run {
@@ -73,10 +75,16 @@ impl Run {
             identity,
         })
         .map_err(Failure::of)?;
-        Ok(Self { agent, log, writer })
+        Ok(Self {
+            agent,
+            log,
+            writer,
+            files,
+        })
     }
 
-    /// Gives up what still runs, and returns when the log is durable and closed.
+    /// Gives up what still runs, and returns when the log is durable and closed
+    /// and no command is left.
     pub(crate) async fn close(&self) -> Result<(), Failure> {
         let disposed = self.agent.dispose().await.map_err(Failure::of);
         let closed = self.writer.close().await.map_err(|error| {
@@ -85,6 +93,8 @@ impl Run {
                 self.writer.path().display()
             ))
         });
+        // A command that was told to end has its time for it.
+        self.files.idle().await;
         disposed.and(closed)
     }
 }
@@ -151,6 +161,11 @@ fn store(composed: &Composed) -> Result<Store, Failure> {
             )));
         }
     }
+    config.on_failure = Some(Arc::new(|id, error| {
+        report::line(format_args!(
+            "the log of {id} is not written for now: {error}"
+        ));
+    }));
     Store::open(config).map_err(Failure::of)
 }
 
