@@ -3,7 +3,7 @@
 
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::Path;
 
 use mock_provider::Mock;
 use serde_json::json;
@@ -214,7 +214,7 @@ fn an_unknown_provider_and_an_unknown_model() {
 
 // The script.
 
-fn with_script(scratch: &Scratch, path: &PathBuf) -> Ended {
+fn with_script(scratch: &Scratch, path: &Path) -> Ended {
     let file = serde_json::Value::from(path.to_string_lossy());
     let patch = scratch.write_beside(
         "own.yml",
