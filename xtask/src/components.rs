@@ -7,26 +7,22 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use crate::{cache, process, root, toolchain};
+use crate::toolchain::{self, Toolchain};
+use crate::{cache, process, root};
 
 /// Builds all of them and returns the folder that they are in.
 pub(crate) fn build() -> Result<PathBuf> {
     let toolchain = toolchain::find()?;
     eprintln!("xtask: {}", toolchain.describe());
     let out = root().join("target/components");
-    compile(&toolchain, &root().join("plugins"), &out)?;
+    collect(&toolchain, &root().join("plugins"), &out)?;
     precompile(&out)?;
     Ok(out)
 }
 
-/// Builds every component of a guest workspace, and writes each with its
-/// manifest to `out`. What `out` has beside them is removed.
-pub(crate) fn compile(
-    toolchain: &toolchain::Toolchain,
-    workspace: &Path,
-    out: &Path,
-) -> Result<()> {
-    let target = cache::target().join("wasm");
+/// Compiles a guest workspace, and returns where its components are.
+pub(crate) fn compile(toolchain: &Toolchain, workspace: &Path) -> Result<PathBuf> {
+    let target = cache::target().join(toolchain.folder());
     let mut cargo = process::cargo();
     cargo
         .current_dir(workspace)
@@ -41,7 +37,13 @@ pub(crate) fn compile(
         .env("CARGO_TARGET_DIR", &target);
     toolchain.apply(&mut cargo);
     process::run(&mut cargo)?;
+    Ok(target.join(toolchain::TARGET).join("release"))
+}
 
+/// Compiles a guest workspace, and writes each of its components with its
+/// manifest to `out`. What `out` has beside them is removed.
+pub(crate) fn collect(toolchain: &Toolchain, workspace: &Path, out: &Path) -> Result<()> {
+    let release = compile(toolchain, workspace)?;
     std::fs::create_dir_all(out)?;
     let mut names = Vec::new();
     for entry in std::fs::read_dir(workspace)? {
@@ -55,10 +57,7 @@ pub(crate) fn compile(
             .unwrap_or_default()
             .to_string_lossy()
             .into_owned();
-        let built = target
-            .join(toolchain::TARGET)
-            .join("release")
-            .join(format!("{}.wasm", name.replace('-', "_")));
+        let built = release.join(format!("{}.wasm", name.replace('-', "_")));
         let mut component = std::fs::read(&built)
             .with_context(|| format!("reading the component that {name} was built to"))?;
         append_section(&mut component, "dsh:manifest", &manifest_json(&manifest)?);
@@ -95,7 +94,7 @@ fn precompile(out: &Path) -> Result<()> {
         "--bins",
     ]);
     process::run(&mut cargo)?;
-    let compiler = cache::target().join("debug/dsh-aot");
+    let compiler = compiler();
     for entry in std::fs::read_dir(out)? {
         let component = entry?.path();
         if component
@@ -110,6 +109,11 @@ fn precompile(out: &Path) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// The program that makes machine code of a component, once [`build`] has run.
+pub(crate) fn compiler() -> PathBuf {
+    cache::target().join("debug/dsh-aot")
 }
 
 fn up_to_date(made: &Path, from: &[&Path]) -> bool {

@@ -1,5 +1,5 @@
 //! Guests that only tests mount, in every language that a plugin author may
-//! use, into `target/guests`. Each is a small tool of the same contract, so that
+//! use, into `target/guests` (those in Rust stay where cargo puts them). Each is a small tool of the same contract, so that
 //! a change of `wit/` that breaks a toolchain shows in the test run.
 //!
 //! What Rust does not bring (a C compiler for Wasm, the componentisers of
@@ -22,10 +22,10 @@ const WORLD: &str = "tool-plugin";
 pub(crate) fn build() -> Result<()> {
     let out = root().join("target/guests");
     std::fs::create_dir_all(&out)?;
-    let rust = root().join("host/plugin/tests/guests");
-    if rust.join("Cargo.toml").exists() {
-        components::compile(&toolchain::find()?, &rust, &out.join("rust"))?;
-    }
+    components::compile(
+        &toolchain::find()?,
+        &root().join("host/plugin/tests/guests"),
+    )?;
     let python = python_environment()?;
     c(&python, &out)?;
     javascript(&python, &out)?;

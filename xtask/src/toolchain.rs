@@ -35,6 +35,15 @@ impl Toolchain {
         format!("Rust for Wasm: {}", self.way)
     }
 
+    /// The target directory's part that this compiler's code goes to.
+    pub(crate) fn folder(&self) -> &'static str {
+        if self.rustc.is_some() {
+            "wasm-debian"
+        } else {
+            "wasm"
+        }
+    }
+
     /// Makes `command`, a cargo, compile guests with this.
     pub(crate) fn apply(&self, command: &mut Command) {
         if let Some(rustc) = &self.rustc {
@@ -103,28 +112,42 @@ fn rustup() -> bool {
 
 const DEBIAN_RUSTC: &str = "/usr/bin/rustc";
 
-fn debian() -> Result<Toolchain> {
-    if source().is_none() {
-        let apt = |arguments: &[&str]| {
-            process::succeeds_within(
-                Command::new("apt-get")
-                    .args(arguments)
-                    .env("DEBIAN_FRONTEND", "noninteractive"),
-                Duration::from_secs(300),
-            )
-        };
-        let install = [
-            "install",
-            "-y",
-            "--no-install-recommends",
-            "rustc-web",
-            "rust-web-src",
-        ];
-        let brought = apt(&install) || (apt(&["update"]) && apt(&install));
-        if !brought {
-            bail!("`apt-get install rustc-web rust-web-src` did not succeed");
-        }
+/// Whether this machine can have Debian's compiler: apt, and the right to use it.
+pub(crate) fn has_apt() -> bool {
+    process::exists("apt-get")
+        && process::output(Command::new("id").arg("-u")).is_ok_and(|id| id.trim() == "0")
+}
+
+/// Brings Debian's compiler and its sources, unless they are there.
+pub(crate) fn install_debian() -> Result<()> {
+    if source().is_some() {
+        return Ok(());
     }
+    let apt = |arguments: &[&str]| {
+        process::succeeds_within(
+            Command::new("apt-get")
+                .args(arguments)
+                .env("DEBIAN_FRONTEND", "noninteractive"),
+            Duration::from_secs(300),
+        )
+    };
+    let install = [
+        "install",
+        "-y",
+        "--no-install-recommends",
+        "rustc-web",
+        "rust-web-src",
+    ];
+    let brought = apt(&install) || (apt(&["update"]) && apt(&install));
+    if !brought {
+        bail!("`apt-get install rustc-web rust-web-src` did not succeed");
+    }
+    Ok(())
+}
+
+/// The way by Debian's packages.
+pub(crate) fn debian() -> Result<Toolchain> {
+    install_debian()?;
     let source = source().context("rust-web-src is installed, but its library is not found")?;
     let version = process::output(Command::new(DEBIAN_RUSTC).arg("-vV"))?;
     let sysroot = sysroot(&version, &source)?;

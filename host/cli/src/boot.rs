@@ -14,6 +14,7 @@ use futures_util::future::join_all;
 
 use crate::arguments::usage;
 use crate::exit::Failure;
+use crate::left_out::LeftOut;
 use crate::{embedded, report, row_config};
 
 /// What every command that composes a profile knows.
@@ -57,7 +58,7 @@ pub(crate) struct Composed {
     pub(crate) place: Place,
     pub(crate) env: Environment,
     pub(crate) rows: Composition,
-    pub(crate) strict: bool,
+    pub(crate) left_out: LeftOut,
 }
 
 /// Composes a profile for booting, in the current directory or in `cwd`; what
@@ -85,9 +86,10 @@ pub(crate) fn compose(boot: &Boot, cwd: Option<&Path>) -> Result<Composed, Failu
     } else {
         Scope::All(&boot.patches)
     };
+    let left_out = LeftOut::new(boot.strict);
     let tree = profile.compose(scope).map_err(Failure::of)?;
     for warning in tree.warnings() {
-        left_out(boot.strict, warning)?;
+        left_out.note(warning)?;
     }
     let inputs = Inputs {
         env: &env,
@@ -97,23 +99,14 @@ pub(crate) fn compose(boot: &Boot, cwd: Option<&Path>) -> Result<Composed, Failu
     };
     let rows = tree.rows(&inputs).map_err(Failure::of)?;
     for problem in &rows.problems {
-        left_out(boot.strict, &problem.message)?;
+        left_out.note(&problem.message)?;
     }
     Ok(Composed {
         place,
         env,
         rows,
-        strict: boot.strict,
+        left_out,
     })
-}
-
-/// Reports it, or fails with it.
-fn left_out(strict: bool, what: impl std::fmt::Display) -> Result<(), Failure> {
-    if strict {
-        return Err(Failure::of(format_args!("{what} (--strict)")));
-    }
-    report::line(what);
-    Ok(())
 }
 
 /// Prints the composed tree.
@@ -141,9 +134,11 @@ fn print(place: &Place, profile: &str, scope: Scope<'_>, strict: bool) -> Result
     let tree = Profile::open(&place.home, profile)
         .and_then(|profile| profile.compose(scope))
         .map_err(Failure::of)?;
+    let left_out = LeftOut::new(strict);
     for warning in tree.warnings() {
-        left_out(strict, warning)?;
+        left_out.note(warning)?;
     }
+    left_out.report();
     report::product(&tree.dump())
 }
 
@@ -169,14 +164,7 @@ pub(crate) async fn mount(composed: &Composed) -> Result<Vec<Mount>, Failure> {
                 row: row.clone(),
                 mounted: component,
             }),
-            Err(reason) => {
-                let prefix = format!("row {}: ", row.id);
-                let reason = reason.strip_prefix(&prefix).unwrap_or(&reason);
-                left_out(
-                    composed.strict,
-                    format_args!("row {} is left out: {reason}", row.id),
-                )?;
-            }
+            Err(reason) => composed.left_out.row(row, &reason)?,
         }
     }
     Ok(mounted)

@@ -90,6 +90,7 @@ async fn task_to_end(composed: &Composed, request: &Request, task: &str) -> Resu
         run = Run::start(composed, request) => run?,
         code = signals.next() => return Ok(code),
     };
+    composed.left_out.report();
     let session_id = run.log.read(|session| session.id().to_string());
     if request.verbose {
         let path = run.path().display();

@@ -29,7 +29,6 @@ use crate::boot::{self, Composed, Mount};
 use crate::credentials::FromStore;
 use crate::exit::Failure;
 use crate::open;
-use crate::report;
 use crate::stream::Stream;
 
 /// A started run.
@@ -39,6 +38,7 @@ pub(crate) struct Run {
     /// Of a run whose events are the output.
     pub(crate) stream: Option<Stream>,
     writer: Arc<Writer>,
+    files: SessionSandbox,
 }
 
 impl Run {
@@ -90,6 +90,7 @@ impl Run {
             log,
             stream,
             writer,
+            files,
         })
     }
 
@@ -98,7 +99,8 @@ impl Run {
         self.writer.path()
     }
 
-    /// Gives up what still runs, and returns when the log is durable and closed.
+    /// Gives up what still runs, and returns when the log is durable and closed
+    /// and no command is left.
     pub(crate) async fn close(&self) -> Result<(), Failure> {
         let disposed = self.agent.dispose().await.map_err(Failure::of);
         let closed = self.writer.close().await.map_err(|error| {
@@ -107,6 +109,8 @@ impl Run {
                 self.writer.path().display()
             ))
         });
+        // A command that was told to end has its time for it.
+        self.files.idle().await;
         disposed.and(closed)
     }
 }
@@ -239,20 +243,41 @@ fn models(composed: &Composed, mounts: &[Mount]) -> Result<Models, Failure> {
         let Some(adapter) = ComponentAdapter::new(&mount.mounted) else {
             continue;
         };
-        if let Err(error) = models.register(Arc::new(adapter), &route_grants(&mount.row)) {
-            left_out(composed, &mount.row, &error.to_string())?;
+        let registered = route_grants(&mount.row).and_then(|grants| {
+            let registered = models.register(Arc::new(adapter), &grants);
+            registered.map_err(|error| error.to_string())
+        });
+        if let Err(reason) = registered {
+            composed.left_out.row(&mount.row, &reason)?;
         }
+    }
+    // What was left out is the reason, rather than that nothing is there.
+    let default = text(composed.rows.host("agent-default-model"), "provider");
+    if let Some(provider) = default
+        && !models.providers().iter().any(|known| known.id == provider)
+        && let Some(reason) = composed.left_out.reason()
+    {
+        return Err(Failure::of(format_args!(
+            "nothing serves {provider:?}, the provider of the default model: {reason}"
+        )));
     }
     Ok(models)
 }
 
 /// The routes that a row was granted, by plugins.md `route`.
-fn route_grants(row: &Row) -> Vec<RouteGrant> {
+fn route_grants(row: &Row) -> Result<Vec<RouteGrant>, String> {
     let written = row
         .config
         .get("baseURL")
         .and_then(serde_json::Value::as_str);
-    let written = written.and_then(|url| Origin::parse(url).ok());
+    let written = written.filter(|url| !url.trim().is_empty());
+    // The URL itself is not repeated: a password may stand in it.
+    let written = written.map(Origin::parse).transpose().map_err(|error| {
+        format!(
+            "baseURL: {error}; set it, or the variable that it comes from (DEEPSEEK_BASE_URL), \
+             to an address like https://api.deepseek.com"
+        )
+    })?;
     let routes = match row.grants.get("route") {
         Some(serde_json::Value::Array(routes)) => routes.iter().collect(),
         Some(route @ serde_json::Value::Object(_)) => vec![route],
@@ -286,7 +311,7 @@ fn route_grants(row: &Row) -> Vec<RouteGrant> {
             credential: text("credential").map(str::to_owned),
         });
     }
-    grants
+    Ok(grants)
 }
 
 fn tools(
@@ -310,13 +335,13 @@ fn tools(
         let tools = match ComponentTool::all(&mount.mounted, identity) {
             Ok(tools) => tools,
             Err(error) => {
-                left_out(composed, &mount.row, &error.to_string())?;
+                composed.left_out.row(&mount.row, &error.to_string())?;
                 continue;
             }
         };
         for tool in tools {
             if let Err(error) = registry.register(tool) {
-                left_out(composed, &mount.row, &error.to_string())?;
+                composed.left_out.row(&mount.row, &error.to_string())?;
             }
         }
     }
@@ -434,13 +459,4 @@ fn last_model(session: &Session) -> Option<Model> {
         provider: part("provider")?,
         model: part("model")?,
     })
-}
-
-fn left_out(composed: &Composed, row: &Row, reason: &str) -> Result<(), Failure> {
-    let line = format!("row {}: {reason}", row.id);
-    if composed.strict {
-        return Err(Failure::of(format_args!("{line} (--strict)")));
-    }
-    report::line(line);
-    Ok(())
 }

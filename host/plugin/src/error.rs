@@ -60,7 +60,7 @@ pub enum Error {
     },
     /// An import that a grant would give.
     #[error(
-        "row {row}: the component imports {import}, which needs the grant `{grant}`: dsh plugin grant {row} {grant}"
+        "row {row}: the component imports {import}, which needs the grant `{grant}`: add it to the row's `grants`"
     )]
     NotGranted {
         /// The row.
@@ -71,7 +71,7 @@ pub enum Error {
         grant: String,
     },
     /// An export that a grant allows.
-    #[error("row {row}: {what}, which needs the grant `{grant}`: dsh plugin grant {row} {grant}")]
+    #[error("row {row}: {what}, which needs the grant `{grant}`: add it to the row's `grants`")]
     ExportNotGranted {
         /// The row.
         row: String,

@@ -10,6 +10,7 @@ use async_trait::async_trait;
 use dsh_plugin::api::PluginError;
 use dsh_plugin::port::{Command, Output};
 use rustix::fs::FileType;
+use tokio::sync::watch;
 
 use crate::environment::environment;
 use crate::error::Error;
@@ -134,6 +135,24 @@ pub(crate) struct Agent {
     pub(crate) machine: Arc<Machine>,
     pub(crate) config: SessionConfig,
     files: Files,
+    /// How many commands have a thread.
+    running: watch::Sender<usize>,
+}
+
+/// Counts a command for as long as it has a thread.
+struct Running(Arc<Agent>);
+
+impl Running {
+    fn new(agent: Arc<Agent>) -> Self {
+        agent.running.send_modify(|count| *count += 1);
+        Running(agent)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.running.send_modify(|count| *count -= 1);
+    }
 }
 
 impl Sandbox {
@@ -174,6 +193,7 @@ impl Sandbox {
             machine,
             config,
             files,
+            running: watch::Sender::new(0),
         }))
     }
 }
@@ -210,14 +230,27 @@ impl SessionSandbox {
         };
         let (control, held) = pipe().map_err(|error| failed(error.to_string()))?;
         let (tell, told) = tokio::sync::oneshot::channel();
-        let agent = self.0.clone();
+        let running = Running::new(self.0.clone());
         let started = std::thread::Builder::new()
             .name("dsh-command".to_owned())
-            .spawn(move || drop(tell.send(agent.run(mode, command, &control))));
+            .spawn(move || {
+                let outcome = running.0.run(mode, command, &control);
+                drop(running);
+                drop(tell.send(outcome));
+            });
         started.map_err(|error| failed(error.to_string()))?;
         let outcome = told.await;
         drop(held);
         outcome.map_err(|_| failed("the command's thread ended early".to_owned()))?
+    }
+
+    /// Returns when none of this session's commands runs any more, those
+    /// included that nobody waits for and that are on their way out. A process
+    /// that ends before takes them with it, without their time to tidy up.
+    pub async fn idle(&self) {
+        let mut running = self.0.running.subscribe();
+        // Its sender is in `self`.
+        let _ = running.wait_for(|count| *count == 0).await;
     }
 
     /// Runs file work where it may wait.

@@ -5,7 +5,10 @@ use serde_json::{Value, json};
 
 use crate::support::{Scratch, root};
 
-fn result_of(guest: &str, tool: &str, arguments: &Value) -> (String, Option<String>) {
+type Results = Vec<(String, Option<String>)>;
+
+/// What the guest's tool gave back to a call with each of these arguments.
+fn results_of(guest: &str, tool: &str, arguments: &[Value]) -> Results {
     let component = root().join(format!("target/guests/{guest}.wasm"));
     assert!(
         component.exists(),
@@ -13,10 +16,11 @@ fn result_of(guest: &str, tool: &str, arguments: &Value) -> (String, Option<Stri
         component.display()
     );
     let scratch = Scratch::new();
-    let scripted = scratch.script(&json!([
-        {"calls": [{"name": tool, "arguments": arguments}]},
-        {"text": "Called."},
-    ]));
+    let calls: Vec<Value> = arguments
+        .iter()
+        .map(|arguments| json!({"name": tool, "arguments": arguments}))
+        .collect();
+    let scripted = scratch.script(&json!([{"calls": calls}, {"text": "Called."}]));
     let component = Value::from(component.to_string_lossy());
     let patch = scratch.write_beside(
         "guest.yml",
@@ -24,45 +28,31 @@ fn result_of(guest: &str, tool: &str, arguments: &Value) -> (String, Option<Stri
             "- insert:\n    - id: guest\n      component: {component}\n      config: {{unit: x}}\n"
         ),
     );
-    let ended = scratch
-        .dsh()
-        .headless()
-        .patch(scripted)
-        .patch(patch)
-        .args(["Call it"])
-        .run();
-    ended.answered("Called.");
-    scratch.record().results().remove(0)
+    let dsh = scratch.dsh().headless().patch(scripted).patch(patch);
+    dsh.args(["Call it"]).run().answered("Called.");
+    scratch.record().results()
 }
 
 #[test]
 fn a_tool_in_c_is_called() {
     let arguments = json!({"text": "one\ntwo"});
-    let (text, code) = result_of("c", "c_count", &arguments);
-    assert_eq!(
-        text,
-        format!("{} bytes, 1 line ends", arguments.to_string().len())
-    );
-    assert_eq!(code, None);
+    let expected = format!("{} bytes, 1 line ends", arguments.to_string().len());
+    let results = results_of("c", "c_count", &[arguments]);
+    assert_eq!(results, [(expected, None)]);
 }
 
 #[test]
 fn a_tool_in_javascript_is_called() {
-    let (text, code) = result_of("js", "js_words", &json!({"text": "a longer word"}));
-    assert_eq!(text, "3 words, the longest is \"longer\"");
-    assert_eq!(code, None);
+    let results = results_of("js", "js_words", &[json!({"text": "a longer word"})]);
+    let expected = "3 words, the longest is \"longer\"".to_owned();
+    assert_eq!(results, [(expected, None)]);
 }
 
 #[test]
-fn a_tool_in_python_is_called() {
-    let (text, code) = result_of("python", "py_sum", &json!({"numbers": [1, 2, 39]}));
-    assert_eq!(text, "the sum is 42");
-    assert_eq!(code, None);
-}
-
-#[test]
-fn a_guests_error_reaches_the_model_with_its_code() {
-    let (text, code) = result_of("python", "py_sum", &json!({"numbers": []}));
-    assert!(text.contains("there is nothing to add up"), "{text}");
-    assert_eq!(code.as_deref(), Some("INVALID"));
+fn a_tool_in_python_is_called_and_its_error_reaches_the_model_with_its_code() {
+    let arguments = [json!({"numbers": [1, 2, 39]}), json!({"numbers": []})];
+    let results = results_of("python", "py_sum", &arguments);
+    assert_eq!(results[0], ("the sum is 42".to_owned(), None));
+    assert!(results[1].0.contains("there is nothing to add up"));
+    assert_eq!(results[1].1.as_deref(), Some("INVALID"));
 }

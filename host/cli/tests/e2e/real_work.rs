@@ -88,7 +88,7 @@ fn a_command_cannot_write_outside_the_workspace() {
         let outside = scratch.user().join("planted");
         let home = scratch.home().join("planted");
         let command = format!(
-            "echo x > {}; echo x > {}; echo x > inside",
+            "echo x > inside; echo x > {}; echo x > {}",
             outside.display(),
             home.display()
         );

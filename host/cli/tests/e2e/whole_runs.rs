@@ -96,7 +96,7 @@ const LATER: &[Later] = &[
             "assistant/message",
             "turn/end turn=1 reason=completed",
         ],
-        instead: &["turn/end turn=1 reason=error:TRUNCATED"],
+        instead: &["turn/end turn=1 reason=error:TRANSPORT"],
     },
     Later {
         scenario: "repeat-reminder",
