@@ -14,6 +14,7 @@ use crate::report;
 use crate::result::{self, Usage};
 use crate::run::Run;
 use crate::signals::Signals;
+use crate::stream::Stream;
 
 /// How long an interrupted run may take to close its turn and its log.
 const GRACE: Duration = Duration::from_secs(5);
@@ -129,13 +130,12 @@ async fn task_to_end(composed: &Composed, request: &Request, task: &str) -> Resu
             error.as_ref(),
         ),
     };
-    match run.stream.take() {
-        Some(stream) => tokio::select! {
-            written = stream.finish(product) => written?,
-            // A reader that takes nothing more must not keep the process.
-            code = signals.next() => return Ok(code),
-        },
-        None => drop(report::product(&product)?),
+    let signalled = matches!(left, Left::Signal(_));
+    // A reader that takes nothing more must not keep a process that was told to end.
+    tokio::select! {
+        printed = print(run.stream.take(), product) => printed?,
+        code = signals.next() => return Ok(code),
+        () = tokio::time::sleep(GRACE), if signalled => {}
     }
     if let Left::Signal(code) = left {
         if let Err(failure) = closed {
@@ -148,6 +148,17 @@ async fn task_to_end(composed: &Composed, request: &Request, task: &str) -> Resu
         report::line(format_args!("{}: {}", error.code, error.message));
     }
     Ok(u8::from(error.is_some() || !outcome.completed()))
+}
+
+/// Writes the product, behind the lines of a stream where there is one.
+async fn print(stream: Option<Stream>, product: String) -> Result<(), Failure> {
+    if let Some(stream) = stream {
+        return stream.finish(product).await;
+    }
+    let printed = tokio::task::spawn_blocking(move || report::product(&product)).await;
+    printed
+        .map_err(|error| Failure::of(format_args!("cannot write to stdout: {error}")))?
+        .map(drop)
 }
 
 /// What went wrong, the last thing first.

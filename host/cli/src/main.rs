@@ -16,6 +16,7 @@ mod left_out;
 mod open;
 mod report;
 mod result;
+mod route;
 mod row_config;
 mod run;
 mod signals;

@@ -100,7 +100,7 @@ fn newest(store: &Store, cwd: &Path) -> Result<String, Failure> {
     let here = entries.filter_map(|entry| {
         let header = entry.header.ok()?;
         let here = header.cwd.as_deref() == Some(&*place) && header.origin.is_none();
-        here.then(|| (entry.modified_ms, header.created_at, header.id))
+        here.then_some((entry.modified_ms, header.created_at, header.id))
     });
     let (_, _, id) = here.max().ok_or_else(|| {
         usage(format_args!(
@@ -126,7 +126,7 @@ fn store(composed: &Composed) -> Result<Store, Failure> {
         std::path::PathBuf::from,
     );
     let mut config = StoreConfig::new(root);
-    config.on_failure = Some(told_once(|line| report::line(line)));
+    config.on_failure = Some(told_once(report::line));
     match text(row, "compression") {
         None | Some("zstd") => {}
         Some("none") => config.compression = Compression::None,

@@ -21,14 +21,15 @@ use dsh_sandbox::{
     Mode, Observations, RunnerKind, Sandbox, SandboxConfig, SessionConfig, SessionSandbox,
     Unguarded, WritePolicy,
 };
-use dsh_session::{Kind, Session, Value};
+use dsh_session::{Kind, Value};
 use dsh_store::Writer;
 
-use crate::arguments::{Format, Model, Request};
+use crate::arguments::{Format, Request};
 use crate::boot::{self, Composed, Mount};
 use crate::credentials::FromStore;
 use crate::exit::Failure;
 use crate::open;
+use crate::route::Route;
 use crate::stream::Stream;
 
 /// A started run.
@@ -61,6 +62,7 @@ impl Run {
             Arc::new(ToWriter(Arc::clone(&writer))),
         ));
         let stream = (request.output == Format::StreamJson).then(|| Stream::start(&log));
+        let route = log.read(|session| Route::choose(&composed.rows, session, request))?;
         let unpinned = log.read(|session| session.last_of(&Kind::SandboxMode).is_none());
         // A session keeps what it was told until it is told something else.
         if unpinned || request.permission.is_some() {
@@ -74,12 +76,12 @@ impl Run {
             agent_id: id,
         });
         let agent = Agent::new(Parts {
-            models: Arc::new(models(composed, &mounts)?),
+            models: Arc::new(models(composed, &mounts, &route.model.provider)?),
             tools: Arc::new(tools(composed, &mounts, &identity)?),
             prompts: prompts(&mounts, &identity, &log),
             dispatch: Arc::new(dispatch(composed, &mounts, &identity, &log, &files)?),
             guards: Vec::new(),
-            config: agent_config(&composed.rows, &log, request, &cwd)?,
+            config: agent_config(&composed.rows, route, &cwd),
             source: opened.source,
             log: Arc::clone(&log),
             identity,
@@ -229,7 +231,8 @@ fn ports(log: &Arc<Log>, files: &SessionSandbox) -> PortSet {
     }
 }
 
-fn models(composed: &Composed, mounts: &[Mount]) -> Result<Models, Failure> {
+/// All routes; `asked` is the provider that has to be among them.
+fn models(composed: &Composed, mounts: &[Mount], asked: &str) -> Result<Models, Failure> {
     let credentials =
         CredentialStore::open(&composed.place.home, composed.env.clone()).map_err(Failure::of)?;
     let (home, id) = (composed.place.home.clone(), OnceLock::new());
@@ -252,13 +255,11 @@ fn models(composed: &Composed, mounts: &[Mount]) -> Result<Models, Failure> {
         }
     }
     // What was left out is the reason, rather than that nothing is there.
-    let default = text(composed.rows.host("agent-default-model"), "provider");
-    if let Some(provider) = default
-        && !models.providers().iter().any(|known| known.id == provider)
+    if !models.providers().iter().any(|known| known.id == asked)
         && let Some(reason) = composed.left_out.reason()
     {
         return Err(Failure::of(format_args!(
-            "nothing serves {provider:?}, the provider of the default model: {reason}"
+            "nothing serves {asked:?}, the provider of the chosen model: {reason}"
         )));
     }
     Ok(models)
@@ -397,66 +398,11 @@ fn sources(mounted: &dsh_plugin::Mounted) -> Vec<String> {
         .unwrap_or_default()
 }
 
-fn agent_config(
-    rows: &Composition,
-    log: &Log,
-    request: &Request,
-    cwd: &str,
-) -> Result<AgentConfig, Failure> {
-    let (model, effort) = route(rows, log, request)?;
-    let mut config = AgentConfig::new(model.provider, model.model, cwd);
-    config.reasoning_effort = effort;
+fn agent_config(rows: &Composition, route: Route, cwd: &str) -> AgentConfig {
+    let mut config = AgentConfig::new(route.model.provider, route.model.model, cwd);
+    config.reasoning_effort = route.effort;
     if let Some(width) = number(rows.host("agent-loop"), "maxParallelToolCalls") {
         config.max_parallel_tool_calls = width.max(1);
     }
-    Ok(config)
-}
-
-/// The model that is asked, and an effort that it is asked with. A flag comes
-/// first, then what the session's last request had, then the row, whose effort
-/// is meant for its own model alone.
-fn route(
-    rows: &Composition,
-    log: &Log,
-    request: &Request,
-) -> Result<(Model, Option<String>), Failure> {
-    let row = rows.host("agent-default-model");
-    let default = text(row, "provider").zip(text(row, "model"));
-    let default = default.map(|(provider, model)| Model {
-        provider: provider.to_owned(),
-        model: model.to_owned(),
-    });
-    let effort = request.effort.clone();
-    if let Some(model) = &request.model {
-        let same = default.as_ref() == Some(model);
-        let of_row = || text(row, "reasoningEffort").filter(|_| same);
-        let effort = effort.or_else(|| of_row().map(str::to_owned));
-        return Ok((model.clone(), effort));
-    }
-    if let Some(model) = log.read(last_model) {
-        // The effort of the same route is the agent's to keep.
-        return Ok((model, effort));
-    }
-    let model = default.ok_or_else(|| {
-        Failure::of(
-            "row agent-default-model: `provider` and `model` are needed; set both in its config \
-             or in settings.yaml, or take --model provider/model",
-        )
-    })?;
-    let effort = effort.or_else(|| text(row, "reasoningEffort").map(str::to_owned));
-    Ok((model, effort))
-}
-
-/// The model of a session's last request.
-fn last_model(session: &Session) -> Option<Model> {
-    let header = session.request_header()?;
-    let config = header.config()?;
-    let part = |key| {
-        let text = config.get(key).and_then(Value::text)?;
-        (!text.is_empty()).then(|| text.into_owned())
-    };
-    Some(Model {
-        provider: part("provider")?,
-        model: part("model")?,
-    })
+    config
 }

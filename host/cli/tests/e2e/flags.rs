@@ -449,3 +449,25 @@ fn a_config_that_its_component_does_not_take_leaves_the_row_out() {
     assert_eq!((strict.code, strict.stdout.as_str()), (Some(1), ""));
     assert_eq!(strict.stderr, format!("dsh: {says} (--strict)\n"));
 }
+
+/// More events than a pipe holds: a reader who takes nothing holds up neither
+/// the run nor its end.
+#[test]
+fn a_stream_that_nobody_reads_ends_on_a_signal() {
+    let scratch = Scratch::new();
+    let words = "many words ".repeat(2000);
+    let mock = Mock::start(vec![say(&words).answer(), Answer::silence()]);
+    let (reader, writer) = std::io::pipe().unwrap();
+    let run = dsh(&scratch, &mock)
+        .args(["--output=stream-json", "Go"])
+        .stdout(writer)
+        .start();
+    wait_until("the turn is over", || {
+        scratch
+            .record_so_far()
+            .is_some_and(|log| log.has(&Kind::TurnEnd))
+    });
+    run.signal(rustix::process::Signal::TERM);
+    assert_eq!(run.end().code, Some(143));
+    drop(reader);
+}

@@ -71,6 +71,12 @@ impl Dsh {
         self
     }
 
+    /// Where its standard output goes, in place of what [`Running::end`] gives.
+    pub(crate) fn stdout(mut self, to: impl Into<Stdio>) -> Self {
+        self.command.stdout(to);
+        self
+    }
+
     pub(crate) fn start(mut self) -> Running {
         Running {
             child: Some(self.command.spawn().expect("dsh starts")),
