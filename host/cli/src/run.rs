@@ -2,6 +2,7 @@
 //! sandbox, the mounted components, and the agent over them.
 
 use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use dsh_agent::dispatch::{ComponentListener, Dispatch, Listener};
@@ -35,6 +36,7 @@ pub(crate) struct Run {
     pub(crate) log: Arc<Log>,
     writer: Arc<Writer>,
     files: SessionSandbox,
+    mounts: Vec<Mount>,
 }
 
 impl Run {
@@ -80,6 +82,7 @@ impl Run {
             log,
             writer,
             files,
+            mounts,
         })
     }
 
@@ -95,6 +98,11 @@ impl Run {
         });
         // A command that was told to end has its time for it.
         self.files.idle().await;
+        for mount in &self.mounts {
+            if let Some(reason) = mount.mounted.quarantine() {
+                report::line(format_args!("row {reason}"));
+            }
+        }
         disposed.and(closed)
     }
 }
@@ -160,6 +168,22 @@ fn store(composed: &Composed) -> Result<Store, Failure> {
                 "row session-persistence-jsonl: there is no compression {other:?}; take zstd or none"
             )));
         }
+    }
+    let written = |key: &str| row.and_then(|row| row.config.get(key));
+    let wrong = |key: &str, wants: &str| {
+        Failure::of(format_args!(
+            "row session-persistence-jsonl: {key} must be {wants}"
+        ))
+    };
+    if let Some(pack) = written("packChunks") {
+        let pack = pack.as_bool();
+        config.pack_chunks = pack.ok_or_else(|| wrong("packChunks", "true or false"))?;
+    }
+    if let Some(delay) = written("writeBatchMaxDelayMs") {
+        // Its range is the store's to check.
+        let delay = delay.as_u64();
+        let delay = delay.ok_or_else(|| wrong("writeBatchMaxDelayMs", "a whole number"))?;
+        config.write_batch_max_delay = Duration::from_millis(delay);
     }
     config.on_failure = Some(Arc::new(|id, error| {
         report::line(format_args!(
