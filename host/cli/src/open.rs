@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use dsh_agent::{Clock, StartSource, SystemClock};
 use dsh_session::{Header, Session};
@@ -126,7 +127,6 @@ fn store(composed: &Composed) -> Result<Store, Failure> {
         std::path::PathBuf::from,
     );
     let mut config = StoreConfig::new(root);
-    config.on_failure = Some(told_once(report::line));
     match text(row, "compression") {
         None | Some("zstd") => {}
         Some("none") => config.compression = Compression::None,
@@ -136,6 +136,23 @@ fn store(composed: &Composed) -> Result<Store, Failure> {
             )));
         }
     }
+    let written = |key: &str| row.and_then(|row| row.config.get(key));
+    let wrong = |key: &str, wants: &str| {
+        Failure::of(format_args!(
+            "row session-persistence-jsonl: {key} must be {wants}"
+        ))
+    };
+    if let Some(pack) = written("packChunks") {
+        let pack = pack.as_bool();
+        config.pack_chunks = pack.ok_or_else(|| wrong("packChunks", "true or false"))?;
+    }
+    if let Some(delay) = written("writeBatchMaxDelayMs") {
+        // Its range is the store's to check.
+        let delay = delay.as_u64();
+        let delay = delay.ok_or_else(|| wrong("writeBatchMaxDelayMs", "a whole number"))?;
+        config.write_batch_max_delay = Duration::from_millis(delay);
+    }
+    config.on_failure = Some(told_once(report::line));
     Store::open(config).map_err(Failure::of)
 }
 

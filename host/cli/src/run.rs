@@ -29,6 +29,7 @@ use crate::boot::{self, Composed, Mount};
 use crate::credentials::FromStore;
 use crate::exit::Failure;
 use crate::open;
+use crate::report;
 use crate::route::Route;
 use crate::stream::Stream;
 
@@ -40,6 +41,7 @@ pub(crate) struct Run {
     pub(crate) stream: Option<Stream>,
     writer: Arc<Writer>,
     files: SessionSandbox,
+    mounts: Vec<Mount>,
 }
 
 impl Run {
@@ -93,6 +95,7 @@ impl Run {
             stream,
             writer,
             files,
+            mounts,
         })
     }
 
@@ -113,6 +116,11 @@ impl Run {
         });
         // A command that was told to end has its time for it.
         self.files.idle().await;
+        for mount in &self.mounts {
+            if let Some(reason) = mount.mounted.quarantine() {
+                report::line(format_args!("row {reason}"));
+            }
+        }
         disposed.and(closed)
     }
 }

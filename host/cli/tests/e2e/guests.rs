@@ -3,12 +3,18 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Scratch, root};
+use crate::support::{Ended, Scratch, root};
 
 type Results = Vec<(String, Option<String>)>;
 
 /// What the guest's tool gave back to a call with each of these arguments.
 fn results_of(guest: &str, tool: &str, arguments: &[Value]) -> Results {
+    let (ended, results) = call(guest, tool, arguments, "{}");
+    ended.answered("Called.");
+    results
+}
+
+fn call(guest: &str, tool: &str, arguments: &[Value], limits: &str) -> (Ended, Results) {
     let component = root().join(format!("target/guests/{guest}.wasm"));
     assert!(
         component.exists(),
@@ -22,15 +28,11 @@ fn results_of(guest: &str, tool: &str, arguments: &[Value]) -> Results {
         .collect();
     let scripted = scratch.script(&json!([{"calls": calls}, {"text": "Called."}]));
     let component = Value::from(component.to_string_lossy());
-    let patch = scratch.write_beside(
-        "guest.yml",
-        &format!(
-            "- insert:\n    - id: guest\n      component: {component}\n      config: {{unit: x}}\n"
-        ),
-    );
+    let row = format!("id: guest, component: {component}, config: {{unit: x}}, limits: {limits}");
+    let patch = scratch.write_beside("guest.yml", &format!("- insert: [{{{row}}}]\n"));
     let dsh = scratch.dsh().headless().patch(scripted).patch(patch);
-    dsh.args(["Call it"]).run().answered("Called.");
-    scratch.record().results()
+    let ended = dsh.args(["Call it"]).run();
+    (ended, scratch.record().results())
 }
 
 #[test]
@@ -55,4 +57,35 @@ fn a_tool_in_python_is_called_and_its_error_reaches_the_model_with_its_code() {
     assert_eq!(results[0], ("the sum is 42".to_owned(), None));
     assert!(results[1].0.contains("there is nothing to add up"));
     assert_eq!(results[1].1.as_deref(), Some("INVALID"));
+}
+
+/// Three times it hands over more than it may; the fourth call is not made.
+#[test]
+fn a_row_that_keeps_failing_is_put_out_of_use_and_reported_and_the_run_goes_on() {
+    let call_with = json!({"text": "x".repeat(10_000)});
+    let arguments = vec![call_with; 4];
+    let (ended, results) = call("js", "js_words", &arguments, "{output: 4KiB}");
+    assert_eq!(
+        (ended.code, ended.stdout.as_str()),
+        (Some(0), "Called.\n"),
+        "{ended:?}"
+    );
+    assert!(
+        ended
+            .stderr
+            .starts_with("dsh: row guest: out of use after 3 failures"),
+        "{ended:?}"
+    );
+    assert_eq!(ended.stderr.lines().count(), 1, "{ended:?}");
+    let codes: Vec<_> = results
+        .into_iter()
+        .map(|(_, code)| code.unwrap_or_default())
+        .collect();
+    assert_eq!(codes[3], "PLUGIN_QUARANTINED");
+    assert!(
+        codes[..3]
+            .iter()
+            .all(|code| *code == codes[0] && *code != codes[3]),
+        "{codes:?}"
+    );
 }

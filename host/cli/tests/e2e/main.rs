@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod arrows;
+mod configuration;
 mod differences;
 mod errors;
 mod flags;
