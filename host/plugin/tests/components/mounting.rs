@@ -4,7 +4,7 @@ use serde_json::json;
 use crate::support::{all, engine, load_text, mount_text, try_mount};
 
 #[tokio::test]
-async fn an_import_without_its_grant_is_refused_with_the_command_that_adds_it() {
+async fn an_import_without_its_grant_is_refused_with_the_grant_that_gives_it() {
     for grant in [
         "clock",
         "random",
@@ -22,7 +22,9 @@ async fn an_import_without_its_grant_is_refused_with_the_command_that_adds_it() 
             "{error}"
         );
         assert!(
-            error.ends_with(&format!("dsh plugin grant prober {grant}")),
+            error.ends_with(&format!(
+                "needs the grant `{grant}`: add it to the row's `grants`"
+            )),
             "{error}"
         );
     }
