@@ -34,7 +34,7 @@ pub enum Error {
     NotWasm(String),
     /// A core module.
     #[error(
-        "a core WebAssembly module, not a component: make one of it with `dsh plugin build` or `wasm-tools component new`"
+        "a core WebAssembly module, not a component: make one of it with `wasm-tools component new`"
     )]
     CoreModule,
     /// Machine code, which is never taken from a file that somebody hands in.

@@ -43,7 +43,7 @@ pub enum StoreError {
         holder: String,
     },
     /// No stored session has this id.
-    #[error("no session {id:?} below {}; `dsh sessions list` shows the stored ones", root.display())]
+    #[error("no session {id:?} below {}; each stored one is a folder there, named by its id", root.display())]
     NotFound {
         /// The id asked for.
         id: String,
@@ -67,7 +67,7 @@ pub enum StoreError {
         reason: String,
     },
     /// The log is damaged or of a foreign format; it can be read up to the damage but not written.
-    #[error("log {} is not usable: {damage}; `dsh sessions inspect` shows the sound part", path.display())]
+    #[error("log {} is not usable: {damage}; nothing was changed, and a new session can be started beside it", path.display())]
     Damaged {
         /// The log.
         path: PathBuf,
