@@ -14,12 +14,18 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
 
 use crate::storage::{FILE_MODE, Held, Storage};
 
 /// Name of the lock file inside a session's directory.
 pub const LOCK_FILE: &str = "lock";
+
+/// How long a lock is waited for whose holder has died.
+const LINGER: Duration = Duration::from_secs(1);
 
 /// More than any honest holder writes; the file is somebody else's if it is longer.
 const MAX_CONTENTS: u64 = 4096;
@@ -45,10 +51,16 @@ pub(crate) fn try_lock(path: &Path, contents: &str) -> io::Result<Option<FileLoc
         .truncate(false)
         .mode(FILE_MODE)
         .open(path)?;
-    match file.try_lock() {
-        Ok(()) => {}
-        Err(TryLockError::WouldBlock) => return Ok(None),
-        Err(TryLockError::Error(e)) => return Err(e),
+    let end = Instant::now() + LINGER;
+    loop {
+        match file.try_lock() {
+            Ok(()) => break,
+            Err(TryLockError::WouldBlock) if holder_is_gone(&mut file) && Instant::now() < end => {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            Err(TryLockError::WouldBlock) => return Ok(None),
+            Err(TryLockError::Error(e)) => return Err(e),
+        }
     }
     // The lock holds whether or not its label can be written (a full disk must not stop a reader of the label).
     let _ = file
@@ -58,14 +70,39 @@ pub(crate) fn try_lock(path: &Path, contents: &str) -> io::Result<Option<FileLoc
     Ok(Some(FileLock(file)))
 }
 
-/// The label of a lock taken now by this process.
-pub(crate) fn label() -> String {
-    let host: String = rustix::system::uname()
+/// Whether the process that labelled the lock is of this host and exists no more:
+/// what holds the lock then is a child that it forked and that has not got to its
+/// exec, which will be soon.
+fn holder_is_gone(file: &mut File) -> bool {
+    let mut text = String::new();
+    let read = file
+        .seek(SeekFrom::Start(0))
+        .and_then(|_| file.take(MAX_CONTENTS).read_to_string(&mut text));
+    let Some((pid, rest)) = text
+        .strip_prefix("{\"pid\":")
+        .and_then(|text| text.split_once(','))
+    else {
+        return false;
+    };
+    let ours = rest.starts_with(&format!("\"host\":\"{}\",", host()));
+    let Some(pid) = pid.parse().ok().and_then(Pid::from_raw) else {
+        return false;
+    };
+    read.is_ok() && ours && test_kill_process(pid) == Err(Errno::SRCH)
+}
+
+fn host() -> String {
+    rustix::system::uname()
         .nodename()
         .to_string_lossy()
         .chars()
         .filter(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_'))
-        .collect();
+        .collect()
+}
+
+/// The label of a lock taken now by this process.
+pub(crate) fn label() -> String {
+    let host = host();
     let started = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |d| d.as_millis());
@@ -90,5 +127,32 @@ pub(crate) fn holder(storage: &dyn Storage, path: &Path) -> String {
     match read {
         Ok(_) if !text.is_empty() => text,
         _ => "unknown".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labelled(pid: &str, host: &str) -> File {
+        let mut file = tempfile::tempfile().unwrap();
+        write!(
+            file,
+            "{{\"pid\":{pid},\"host\":\"{host}\",\"startedAt\":1}}"
+        )
+        .unwrap();
+        file
+    }
+
+    #[test]
+    fn only_a_dead_process_of_this_host_counts_as_gone() {
+        // Beyond any kernel's highest pid.
+        let dead = "2000000000";
+        let living = std::process::id().to_string();
+        assert!(holder_is_gone(&mut labelled(dead, &host())));
+        assert!(!holder_is_gone(&mut labelled(&living, &host())));
+        assert!(!holder_is_gone(&mut labelled(dead, "elsewhere")));
+        assert!(!holder_is_gone(&mut labelled("0", &host())));
+        assert!(!holder_is_gone(&mut tempfile::tempfile().unwrap()));
     }
 }
