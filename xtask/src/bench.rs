@@ -23,7 +23,16 @@ pub(crate) fn run(only: &[String]) -> Result<()> {
     process::run(
         process::cargo()
             .args(["build", "--quiet", "--locked", "--release"])
-            .args(["--workspace", "--bin", "dsh", "--bin", "dsh-floor"]),
+            .args([
+                "--package",
+                "dsh",
+                "--package",
+                "dsh-plugin",
+                "--bin",
+                "dsh",
+                "--bin",
+                "dsh-floor",
+            ]),
     )?;
     let bench = Bench::new(&components)?;
     let wanted = |name: &str| only.is_empty() || only.iter().any(|one| one == name);
