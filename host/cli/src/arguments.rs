@@ -125,7 +125,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Arguments, Failure> {
                 }
                 let Some(flag) = FLAGS.iter().find(|flag| flag.name == name) else {
                     return Err(usage(format_args!(
-                        "unknown option '{name}'; put `--` before a task that starts with a dash"
+                        "unknown option '{name}'; put `-- --` before a task that starts with a dash (the launcher takes the first)"
                     )));
                 };
                 // A flag in a value's place is a value that was forgotten.

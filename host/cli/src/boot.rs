@@ -101,12 +101,38 @@ pub(crate) fn compose(boot: &Boot, cwd: Option<&Path>) -> Result<Composed, Failu
     for problem in &rows.problems {
         left_out.note(&problem.message)?;
     }
+    for row in rows
+        .rows
+        .iter()
+        .filter(|row| row.disabled && runs_all_the_same(row))
+    {
+        left_out.note(format_args!(
+            "row {}: `disabled` has no effect on this part of the host; take it out of the patch",
+            row.id
+        ))?;
+    }
     Ok(Composed {
         place,
         env,
         rows,
         left_out,
     })
+}
+
+/// Parts of the host that a row switches off. Without `sandbox-policy` the mode
+/// is the narrowest.
+const SWITCHES: [&str; 6] = [
+    "agent-default-model",
+    "fs-observation-policy",
+    "headless-runner",
+    "sandbox-policy",
+    "spill-policy",
+    "timeout-policy",
+];
+
+/// Whether disabling the row would change nothing, which whoever did it must know.
+fn runs_all_the_same(row: &Row) -> bool {
+    matches!(&row.implementation, Implementation::Host(part) if !SWITCHES.contains(&part.as_str()))
 }
 
 /// Prints the composed tree.

@@ -29,7 +29,7 @@ impl Failure {
 
     /// Says it on stderr.
     pub(crate) fn report(&self) {
-        eprintln!("{}", self.0.replace(['\n', '\r'], " "));
+        eprintln!("{}", crate::report::plain(&self.0));
     }
 }
 

@@ -14,10 +14,15 @@ pub(crate) fn product(text: &str) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// One line on stderr. A line break inside becomes a space, so that one thing
-/// stays one line.
+/// One line, whatever it holds: a control character becomes a space, so that one
+/// thing stays one line and nothing of a provider's speaks to the terminal.
+pub(crate) fn plain(text: &str) -> String {
+    text.replace(char::is_control, " ")
+}
+
+/// One line on stderr.
 pub(crate) fn line(what: impl std::fmt::Display) {
-    let text = what.to_string().replace(['\n', '\r'], " ");
+    let text = plain(&what.to_string());
     // Nothing can be said about a stderr that is gone.
     let _ = writeln!(std::io::stderr(), "dsh: {text}");
 }

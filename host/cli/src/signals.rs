@@ -1,4 +1,4 @@
-//! SIGINT and SIGTERM: the first closes the run, the second ends the process.
+//! SIGINT, SIGTERM and SIGHUP: the first closes the run, the second ends the process.
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -8,6 +8,7 @@ use crate::exit::Failure;
 pub(crate) struct Signals {
     interrupt: Signal,
     terminate: Signal,
+    hangup: Signal,
 }
 
 impl Signals {
@@ -18,6 +19,7 @@ impl Signals {
         Ok(Self {
             interrupt: catch(SignalKind::interrupt())?,
             terminate: catch(SignalKind::terminate())?,
+            hangup: catch(SignalKind::hangup())?,
         })
     }
 
@@ -26,6 +28,7 @@ impl Signals {
         tokio::select! {
             _ = self.interrupt.recv() => 130,
             _ = self.terminate.recv() => 143,
+            _ = self.hangup.recv() => 129,
         }
     }
 }

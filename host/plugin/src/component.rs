@@ -105,7 +105,15 @@ impl Description {
 }
 
 fn sections(wasm: &[u8]) -> Result<Description, Error> {
-    let broken = |error: wasmparser::BinaryReaderError| Error::NotWasm(error.message().to_owned());
+    let broken = |error: wasmparser::BinaryReaderError| {
+        // The first bytes are no magic number: its spelling helps nobody.
+        let text = error.message();
+        Error::NotWasm(
+            text.split_once(" - expected")
+                .map_or(text, |(short, _)| short)
+                .to_owned(),
+        )
+    };
     let mut found = Description {
         digest: String::new(),
         imports: vec![],

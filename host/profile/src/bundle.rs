@@ -27,6 +27,16 @@ pub(crate) fn layer(name: &str) -> Result<Option<Layer>, Error> {
         .transpose()
 }
 
+/// Whether a bundle's row mounts this part of the host: there are no others.
+pub(crate) fn has_host(part: &str) -> bool {
+    fn among(entries: &[Entry], part: &str) -> bool {
+        entries
+            .iter()
+            .any(|entry| entry.str("host") == Some(part) || among(entry.rows(), part))
+    }
+    among(rows(), part)
+}
+
 /// The row of ours that does the job of an upstream package, for rows of people's
 /// own that name the package.
 pub(crate) fn row_of_package(package: &str) -> Option<&'static Entry> {
@@ -40,12 +50,16 @@ pub(crate) fn row_of_package(package: &str) -> Option<&'static Entry> {
             }
         })
     }
+    among(rows(), package)
+}
+
+/// The rows of all bundles.
+fn rows() -> &'static [Entry] {
     static ROWS: OnceLock<Vec<Entry>> = OnceLock::new();
-    let rows = ROWS.get_or_init(|| {
+    ROWS.get_or_init(|| {
         let layers = BUNDLES
             .iter()
             .filter_map(|(name, _)| layer(name).ok().flatten());
         Tree::compose(layers.collect(), Vec::new()).map_or_else(|_| Vec::new(), |tree| tree.entries)
-    });
-    among(rows, package)
+    })
 }

@@ -183,6 +183,13 @@ impl Walk<'_> {
 /// a package. `component` wins over `host`, both over `name`.
 fn implementation(entry: &Entry) -> Result<(Implementation, Option<&'static Entry>), String> {
     if let Some(own) = direct(entry) {
+        if let Implementation::Host(part) = &own
+            && !bundle::has_host(part)
+        {
+            return Err(format!(
+                "the host has no part {part:?}; docs/rows.md lists those that it has"
+            ));
+        }
         return Ok((own, None));
     }
     let Some(name) = entry.str("name") else {

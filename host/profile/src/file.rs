@@ -9,9 +9,21 @@ use std::path::Path;
 
 const MOST_BYTES: u64 = 8 << 20;
 
-/// The text; an error where the file is missing.
+/// The text; an error where the file is missing. A pipe has none to wait for,
+/// unless it is one that this process was handed (`--patch <(…)`).
 pub(crate) fn read(path: &Path) -> Result<String, Error> {
-    File::open(path)
+    let handed = path.starts_with("/dev/fd") || path.starts_with("/proc/self/fd");
+    std::fs::metadata(path)
+        .and_then(|meta| {
+            if meta.is_file() || handed || path == Path::new("/dev/stdin") {
+                File::open(path)
+            } else {
+                Err(io::Error::new(
+                    io::ErrorKind::InvalidInput,
+                    "not a regular file",
+                ))
+            }
+        })
         .and_then(read_open)
         .map_err(|e| Error::io("read", path, e))
 }

@@ -77,7 +77,8 @@ impl<'a> Capture<'a> {
         }
     }
 
-    /// The end of the stream, from a whole character on, and where all of it is.
+    /// The end of the stream, from a whole character on, and where all of it is:
+    /// none where this is all, an empty path where the rest could not be kept.
     pub(crate) fn finish(mut self) -> (Vec<u8>, Option<PathBuf>) {
         if self.total > self.max as u64 {
             let cut = self.kept.len().saturating_sub(self.max);
@@ -90,7 +91,9 @@ impl<'a> Capture<'a> {
         }
         match self.spill {
             Spill::Open { path, .. } => (self.kept, Some(path)),
-            Spill::NotNeeded | Spill::Failed => (self.kept, None),
+            // Cut, and not to be had whole: an empty path says so.
+            Spill::Failed => (self.kept, Some(PathBuf::new())),
+            Spill::NotNeeded => (self.kept, None),
         }
     }
 }
@@ -132,6 +135,13 @@ mod tests {
     fn the_kept_end_starts_with_a_whole_character() {
         let mut capture = Capture::new(5, &none);
         capture.push("aääää".as_bytes());
-        assert_eq!(capture.finish(), ("ää".as_bytes().to_vec(), None));
+        assert_eq!(capture.finish().0, "ää".as_bytes());
+    }
+
+    #[test]
+    fn a_cut_that_could_not_be_spilled_is_told_from_a_stream_that_is_whole() {
+        let mut capture = Capture::new(5, &none);
+        capture.push(b"1234567");
+        assert_eq!(capture.finish(), (b"34567".to_vec(), Some(PathBuf::new())));
     }
 }

@@ -103,7 +103,7 @@ fn a_missing_or_blank_task() {
 #[test]
 fn an_unknown_option_of_the_app() {
     let ended = scripted(&Scratch::new()).args(["--jsno", "Go"]).run();
-    refused(&ended, &["error: unknown option '--jsno'", "`--`"]);
+    refused(&ended, &["error: unknown option '--jsno'", "`-- --`"]);
 }
 
 #[test]
@@ -262,6 +262,51 @@ fn a_script_that_is_not_there_or_is_none() {
         let ended = with_script(&scratch, &path);
         refused(&ended, &["llm-scripted", says]);
     }
+}
+
+// Rows of the host.
+
+#[test]
+fn a_part_that_the_host_does_not_have() {
+    soft(
+        "- insert: [{id: extra, host: nope}]\n",
+        &["row extra", "no part \"nope\"", "docs/rows.md"],
+    );
+}
+
+#[test]
+fn a_part_that_runs_all_the_same() {
+    soft(
+        "- {id: session-persistence-jsonl, disabled: true}\n",
+        &["row session-persistence-jsonl", "`disabled` has no effect"],
+    );
+}
+
+/// What waits for a writer would hold the start up for ever.
+#[test]
+fn a_pipe_in_a_files_place() {
+    let scratch = Scratch::new();
+    let pipe = |name: &str| {
+        let path = scratch.work().join(name);
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            &path,
+            rustix::fs::FileType::Fifo,
+            rustix::fs::Mode::from_raw_mode(0o600),
+            0,
+        )
+        .unwrap();
+        path
+    };
+    pipe(".env");
+    left_out(
+        &scripted(&scratch).args(["Go"]).run(),
+        &[".env", "not a regular file"],
+    );
+    std::fs::remove_file(scratch.work().join(".env")).unwrap();
+    let ended = with_script(&scratch, &pipe("script.json"));
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.stderr.contains("not a regular file"), "{ended:?}");
 }
 
 // Components.

@@ -1,4 +1,4 @@
-//! SIGINT and SIGTERM: the first closes the run, a second ends it as it is.
+//! SIGINT, SIGTERM and SIGHUP: the first closes the run, a second ends it as it is.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::support::{Record, Running, Scratch, data, kinds, say, wait_until};
 
 /// A signal and the exit code that it asks for (docs/cli.md).
-const SIGNALS: [(Signal, i32); 2] = [(Signal::INT, 130), (Signal::TERM, 143)];
+const SIGNALS: [(Signal, i32); 3] = [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)];
 
 #[track_caller]
 fn closed_as_aborted(log: &Record) {
