@@ -102,7 +102,7 @@ fn precompile(out: &Path) -> Result<()> {
             .is_some_and(|extension| extension == "wasm")
         {
             let code = component.with_extension("cwasm");
-            if up_to_date(&code, &[&component, &compiler]) {
+            if process::up_to_date(&code, &[&component, &compiler]) {
                 continue;
             }
             process::run(Command::new(&compiler).arg(&component).arg(&code))?;
@@ -114,19 +114,6 @@ fn precompile(out: &Path) -> Result<()> {
 /// The program that makes machine code of a component, once [`build`] has run.
 pub(crate) fn compiler() -> PathBuf {
     cache::target().join("debug/dsh-aot")
-}
-
-fn up_to_date(made: &Path, from: &[&Path]) -> bool {
-    let changed = |path: &Path| {
-        std::fs::metadata(path)
-            .and_then(|meta| meta.modified())
-            .ok()
-    };
-    let Some(made) = changed(made) else {
-        return false;
-    };
-    from.iter()
-        .all(|path| changed(path).is_some_and(|time| time <= made))
 }
 
 /// `plugin.toml` as JSON, with the schema that it names in its place.

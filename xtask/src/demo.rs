@@ -1,7 +1,7 @@
 //! A headless task from start to end, without a key or a network: the model is
 //! the embedded one that plays a script, everything else is what a real run has.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
@@ -52,22 +52,9 @@ fn read(work: &Path) -> Result<String> {
     std::fs::read_to_string(work.join("hello.txt")).context("reading hello.txt of the demo")
 }
 
-fn log(folder: &Path) -> Result<std::path::PathBuf> {
-    let mut open = vec![folder.to_owned()];
-    while let Some(folder) = open.pop() {
-        for entry in
-            std::fs::read_dir(&folder).with_context(|| format!("reading {}", folder.display()))?
-        {
-            let path = entry?.path();
-            if path.is_dir() {
-                open.push(path);
-            } else if path
-                .file_name()
-                .is_some_and(|name| name == "session.jsonl.zstd")
-            {
-                return Ok(path);
-            }
-        }
-    }
-    anyhow::bail!("the run left no log below {}", folder.display())
+fn log(folder: &Path) -> Result<PathBuf> {
+    process::files(folder)?
+        .into_iter()
+        .find(|path| path.ends_with("session.jsonl.zstd"))
+        .with_context(|| format!("the run left no log below {}", folder.display()))
 }

@@ -32,42 +32,16 @@ pub(crate) fn build() -> Result<()> {
     python_guest(&python, &out)
 }
 
-/// A guest is built again when its sources, the contract or its tools changed.
-fn fresh(made: &Path, sources: &[PathBuf]) -> bool {
-    let time = |path: &Path| {
-        std::fs::metadata(path)
-            .and_then(|meta| meta.modified())
-            .ok()
-    };
-    let Some(made) = time(made) else {
-        return false;
-    };
-    sources
-        .iter()
-        .all(|path| time(path).is_some_and(|time| time <= made))
-}
-
+/// What a guest is made of: it is built again when one of these changed.
 fn sources(folder: &str) -> Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
-    for folder in [root().join("tests/guests").join(folder), root().join("wit")] {
-        let mut open = vec![folder];
-        while let Some(folder) = open.pop() {
-            for entry in std::fs::read_dir(&folder)? {
-                let path = entry?.path();
-                if path.is_dir() {
-                    open.push(path);
-                } else {
-                    found.push(path);
-                }
-            }
-        }
-    }
+    let mut found = process::files(&root().join("tests/guests").join(folder))?;
+    found.extend(process::files(&root().join("wit"))?);
     Ok(found)
 }
 
 fn c(python: &Path, out: &Path) -> Result<()> {
     let made = out.join("c.wasm");
-    if fresh(&made, &sources("c")?) {
+    if process::up_to_date(&made, &sources("c")?) {
         return Ok(());
     }
     let work = out.join("c");
@@ -126,7 +100,7 @@ fn c(python: &Path, out: &Path) -> Result<()> {
 
 fn javascript(python: &Path, out: &Path) -> Result<()> {
     let made = out.join("js.wasm");
-    if fresh(&made, &sources("js")?) {
+    if process::up_to_date(&made, &sources("js")?) {
         return Ok(());
     }
     let source = root().join("tests/guests/js");
@@ -135,7 +109,7 @@ fn javascript(python: &Path, out: &Path) -> Result<()> {
         process::write_if_new(&tools.join(name), &std::fs::read(source.join(name))?)?;
     }
     let program = tools.join("node_modules/.bin/componentize-qjs");
-    if !fresh(&program, &[tools.join("package-lock.json")]) {
+    if !process::up_to_date(&program, &[tools.join("package-lock.json")]) {
         let mut npm = npm(python)?;
         process::run(
             npm.args(["ci", "--silent", "--no-audit", "--no-fund"])
@@ -156,7 +130,7 @@ fn javascript(python: &Path, out: &Path) -> Result<()> {
 
 fn python_guest(python: &Path, out: &Path) -> Result<()> {
     let made = out.join("python.wasm");
-    if fresh(&made, &sources("python")?) {
+    if process::up_to_date(&made, &sources("python")?) {
         return Ok(());
     }
     quiet(

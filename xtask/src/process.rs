@@ -1,7 +1,7 @@
 //! Running other programs, so that a failure names the command.
 
 use std::ffi::OsStr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -86,6 +86,39 @@ pub(crate) fn write_if_new(path: &Path, content: &[u8]) -> Result<()> {
         return Ok(());
     }
     std::fs::write(path, content).with_context(|| format!("writing {}", path.display()))
+}
+
+/// Whether a file is there and no older than what it is made from.
+pub(crate) fn up_to_date<P: AsRef<Path>>(made: &Path, from: &[P]) -> bool {
+    let changed = |path: &Path| {
+        std::fs::metadata(path)
+            .and_then(|meta| meta.modified())
+            .ok()
+    };
+    let Some(made) = changed(made) else {
+        return false;
+    };
+    from.iter()
+        .all(|path| changed(path.as_ref()).is_some_and(|time| time <= made))
+}
+
+/// All files below a folder.
+pub(crate) fn files(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    let mut open = vec![folder.to_owned()];
+    while let Some(folder) = open.pop() {
+        let entries =
+            std::fs::read_dir(&folder).with_context(|| format!("reading {}", folder.display()))?;
+        for entry in entries {
+            let path = entry?.path();
+            if path.is_dir() {
+                open.push(path);
+            } else {
+                found.push(path);
+            }
+        }
+    }
+    Ok(found)
 }
 
 fn line(command: &Command) -> String {
