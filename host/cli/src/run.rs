@@ -170,20 +170,18 @@ fn sandbox(
     root: PathBuf,
     writer: &Writer,
 ) -> Result<SessionSandbox, Failure> {
-    let force = match composed
+    let asked = composed
         .env
         .get("DSH_SANDBOX")
-        .filter(|text| !text.is_empty())
-    {
-        None => None,
-        Some("bwrap") => Some(RunnerKind::Bwrap),
-        Some("landlock") => Some(RunnerKind::Landlock),
-        Some(other) => {
-            return Err(Failure::of(format_args!(
-                "DSH_SANDBOX is {other:?}; set it to bwrap or landlock, or leave it unset"
-            )));
-        }
+        .filter(|text| !text.is_empty());
+    let named = |name: &str| {
+        RunnerKind::named(name).ok_or_else(|| {
+            Failure::of(format_args!(
+                "DSH_SANDBOX is {name:?}; set it to bwrap or landlock, or leave it unset"
+            ))
+        })
     };
+    let force = asked.map(named).transpose()?;
     let home = composed.place.home.path();
     let helper = std::env::current_exe()
         .map_err(|error| Failure::of(format_args!("cannot tell where dsh itself is: {error}")))?;
@@ -254,7 +252,7 @@ fn models(composed: &Composed, mounts: &[Mount], asked: &str) -> Result<Models, 
         let Some(adapter) = ComponentAdapter::new(&mount.mounted) else {
             continue;
         };
-        let registered = route_grants(&mount.row).and_then(|grants| {
+        let registered = route_grants(mount).and_then(|grants| {
             let registered = models.register(Arc::new(adapter), &grants);
             registered.map_err(|error| error.to_string())
         });
@@ -274,8 +272,9 @@ fn models(composed: &Composed, mounts: &[Mount], asked: &str) -> Result<Models, 
 }
 
 /// The routes that a row was granted, by plugins.md `route`.
-fn route_grants(row: &Row) -> Result<Vec<RouteGrant>, String> {
-    let written = row
+fn route_grants(mount: &Mount) -> Result<Vec<RouteGrant>, String> {
+    let written = mount
+        .row
         .config
         .get("baseURL")
         .and_then(serde_json::Value::as_str);
@@ -287,40 +286,24 @@ fn route_grants(row: &Row) -> Result<Vec<RouteGrant>, String> {
              to an address like https://api.deepseek.com"
         )
     })?;
-    let routes = match row.grants.get("route") {
-        Some(serde_json::Value::Array(routes)) => routes.iter().collect(),
-        Some(route @ serde_json::Value::Object(_)) => vec![route],
-        _ => Vec::new(),
+    let allowed = |url: &String| {
+        // An origin that is none permits nothing.
+        let origin = Origin::parse(url).ok()?;
+        // What a person wrote may be a server of their own.
+        let reach = if written.as_ref() == Some(&origin) {
+            Reach::Named
+        } else {
+            Reach::Public
+        };
+        Some(Allowed { origin, reach })
     };
-    let mut grants = Vec::new();
-    for route in routes {
-        let text = |key: &str| route.get(key).and_then(serde_json::Value::as_str);
-        let mut origins = Vec::new();
-        for origin in route
-            .get("origins")
-            .and_then(|list| list.as_array())
-            .into_iter()
-            .flatten()
-        {
-            // An origin that is none permits nothing; the exchange says what is wrong with its URL.
-            let Some(origin) = origin.as_str().and_then(|url| Origin::parse(url).ok()) else {
-                continue;
-            };
-            // What a person wrote may be a server of their own.
-            let reach = if written.as_ref() == Some(&origin) {
-                Reach::Named
-            } else {
-                Reach::Public
-            };
-            origins.push(Allowed { origin, reach });
-        }
-        grants.push(RouteGrant {
-            provider: text("provider").unwrap_or_default().to_owned(),
-            origins,
-            credential: text("credential").map(str::to_owned),
-        });
-    }
-    Ok(grants)
+    let routes = mount.mounted.grants().routes().iter();
+    let grants = routes.map(|route| RouteGrant {
+        provider: route.provider.clone(),
+        origins: route.origins.iter().filter_map(allowed).collect(),
+        credential: route.credential.clone(),
+    });
+    Ok(grants.collect())
 }
 
 fn tools(
