@@ -18,6 +18,11 @@ pub(crate) fn canonical(name: &str) -> Option<&'static str> {
     BUNDLES.iter().map(|(own, _)| *own).find(|own| *own == name)
 }
 
+/// Whether this is our name of a bundle, which is also its layer's label.
+pub(crate) fn is_one(label: &str) -> bool {
+    BUNDLES.iter().any(|(own, _)| *own == label)
+}
+
 /// The layer of a bundle, under its name.
 pub(crate) fn layer(name: &str) -> Result<Option<Layer>, Error> {
     BUNDLES

@@ -119,6 +119,16 @@ impl Walk<'_> {
     fn row(&self, entry: &Entry, id: &str, disabled: bool) -> Result<Row, String> {
         let (implementation, like) = implementation(entry)?;
         let labels = &self.tree.labels;
+        // A bundle's own rows need no look, which would read the bundles once more.
+        let shipped = entry.patched_by.is_empty() && bundle::is_one(&labels[entry.origin]);
+        if let Implementation::Host(part) = &implementation
+            && !shipped
+            && !bundle::has_host(part)
+        {
+            return Err(format!(
+                "the host has no part {part:?}; docs/rows.md lists those that it has"
+            ));
+        }
         let mut row = Row {
             id: id.to_owned(),
             implementation,
@@ -183,13 +193,6 @@ impl Walk<'_> {
 /// a package. `component` wins over `host`, both over `name`.
 fn implementation(entry: &Entry) -> Result<(Implementation, Option<&'static Entry>), String> {
     if let Some(own) = direct(entry) {
-        if let Implementation::Host(part) = &own
-            && !bundle::has_host(part)
-        {
-            return Err(format!(
-                "the host has no part {part:?}; docs/rows.md lists those that it has"
-            ));
-        }
         return Ok((own, None));
     }
     let Some(name) = entry.str("name") else {
