@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::closers::OpenTurn;
 use crate::surface::Plan;
-use crate::{Error, Event, Inbox, Kind, Seq, Surface, Value};
+use crate::{Error, Event, Inbox, Kind, Seq, Stretch, Surface, Value};
 
 /// The state of a log after its last event.
 #[derive(Clone, Debug)]
@@ -82,6 +82,42 @@ impl Fold {
         self.open.fold(event);
         self.last = Some(event.clone());
         self.surface.apply(event.seq, plan)
+    }
+
+    /// Folds a stretch of a stored log. `false` when it does not follow or breaks a rule of the surface; the fold is of
+    /// no use then. `find` gives events that are on the surface, `apart` gets each one that joins it and what leaves.
+    pub fn take(&mut self, stretch: Stretch, kept: &mut HashMap<Seq, Arc<Event>>) -> bool {
+        if stretch.first != self.next_seq() {
+            return false;
+        }
+        let end = Seq(stretch.first.0 + stretch.count);
+        for event in stretch.events {
+            self.surface.pass_to(event.seq);
+            let Ok(plan) = self.check(&event, |seq| Ok(kept.get(&seq).cloned())) else {
+                return false;
+            };
+            match plan {
+                Plan::Nothing => {}
+                Plan::Push => drop(kept.insert(event.seq, event.clone())),
+                Plan::Replace { first, last } => {
+                    for gone in &self.surface.nodes()[first..=last] {
+                        kept.remove(gone);
+                    }
+                    kept.insert(event.seq, event.clone());
+                }
+            }
+            self.apply(&event, plan);
+        }
+        if let Some(chunk) = stretch.last_chunk {
+            if chunk.seq.0 + 1 == end.0 {
+                self.last = Some(chunk.clone());
+            }
+            if let Some(index) = Kind::AssistantChunk.index() {
+                self.newest[index] = Some(chunk);
+            }
+        }
+        self.surface.pass_to(end);
+        true
     }
 
     /// The surface.

@@ -33,6 +33,7 @@ mod message;
 mod messages;
 mod request;
 mod session;
+mod stretch;
 mod surface;
 mod work;
 
@@ -59,6 +60,7 @@ pub use log::{Archive, Events, EventsBefore, Log, Piece};
 pub use messages::{Digest, Message, Messages};
 pub use request::{RequestContext, RequestHeader};
 pub use session::Session;
+pub use stretch::{Stretch, StretchScanner};
 pub use surface::Surface;
 pub use work::ConsumedWork;
 

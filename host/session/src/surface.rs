@@ -45,6 +45,11 @@ impl Surface {
         &self.nodes
     }
 
+    /// Passes over log-only events up to `seq`, which were checked to be there and to be bare.
+    pub(crate) fn pass_to(&mut self, seq: Seq) {
+        self.next = seq.0;
+    }
+
     /// The seq that the next event must have.
     pub(crate) fn next_seq(&self) -> Seq {
         Seq(self.next)

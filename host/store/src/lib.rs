@@ -20,6 +20,7 @@
 
 #![forbid(unsafe_code)]
 
+mod archive;
 mod behind;
 #[cfg(test)]
 mod conformance;
@@ -35,6 +36,7 @@ mod pool;
 mod process_tests;
 mod scan;
 mod store;
+mod survey;
 #[cfg(test)]
 mod testing;
 mod writer;

@@ -4,12 +4,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dsh_session::{
-    Event, Header, Interpreted, Log, Seq, Session, Stored, closers, interpret_prefix,
+    Event, Header, Interpreted, Log, REPAIR_TEXTS, Seq, Session, Stored, closers, interpret_prefix,
 };
 
+use crate::archive::FrameArchive;
 use crate::layout::{self, Compression};
 use crate::scan::{Scanned, scan};
-use crate::storage::{self, Storage};
+use crate::storage::{self, Revision, Storage};
+use crate::survey::{Survey, survey, threads};
 use crate::{Damage, DamageClass, Stage, StoreError};
 
 /// A file that changes while it is read is read again so many times; then the last reading stands, whose end is torn.
@@ -57,14 +59,16 @@ pub struct Inspection {
 /// An [`Inspection`] and what else a writer needs.
 pub(crate) struct Loaded {
     pub(crate) inspection: Inspection,
-    /// The events as they are in the file.
-    pub(crate) stored: Vec<Stored>,
+    /// How many events the file gives, those of a torn frame included.
+    pub(crate) stored: u64,
+    /// Those of a torn frame, as they are in the file.
+    pub(crate) recovered: Vec<Stored>,
     /// The file.
     pub(crate) bytes: Vec<u8>,
 }
 
 /// Reads a file as it was at one moment.
-fn read_stable(storage: &dyn Storage, path: &Path) -> Result<Vec<u8>, StoreError> {
+fn read_stable(storage: &dyn Storage, path: &Path) -> Result<(Vec<u8>, Revision), StoreError> {
     let revision = || {
         storage
             .metadata(path)
@@ -76,11 +80,12 @@ fn read_stable(storage: &dyn Storage, path: &Path) -> Result<Vec<u8>, StoreError
         let bytes = storage::read(storage, path).map_err(StoreError::io("read", path))?;
         let after = revision()?;
         if before == after {
-            return Ok(bytes);
+            return Ok((bytes, after));
         }
         before = after;
     }
-    storage::read(storage, path).map_err(StoreError::io("read", path))
+    let bytes = storage::read(storage, path).map_err(StoreError::io("read", path))?;
+    Ok((bytes, before))
 }
 
 /// What identity a file must have: the root it lies in and, when it was asked for by id, that id.
@@ -93,16 +98,41 @@ pub(crate) struct Place<'a> {
 /// Reads and judges a log, and gives the session of its events and closers, or the damage that forbids it.
 /// `time_ms` stamps what the session appends when it is restored.
 pub(crate) fn load(
-    storage: &dyn Storage,
+    storage: &Arc<dyn Storage>,
     path: &Path,
     place: Option<Place<'_>>,
     time_ms: i64,
 ) -> Result<(Loaded, Result<Session, Damage>), StoreError> {
     let compression = Compression::of(path);
-    let bytes = read_stable(storage, path)?;
+    let (bytes, revision) = read_stable(&**storage, path)?;
+    if compression == Compression::Zstd
+        && let Some(survey) = survey(&bytes, threads(bytes.len()))
+        && let Some((inspection, session)) = sound(storage, path, revision, survey, time_ms)
+    {
+        let identity = match place {
+            Some(place) => {
+                check_identity(&**storage, path, &inspection.header, place, compression)?
+            }
+            None => None,
+        };
+        let mut loaded = Loaded {
+            stored: inspection.log.len(),
+            recovered: Vec::new(),
+            inspection,
+            bytes,
+        };
+        return Ok(match identity {
+            None => (loaded, Ok(session)),
+            Some(damage) => {
+                loaded.inspection.closers.clear();
+                loaded.inspection.damage = Some(damage.clone());
+                (loaded, Err(damage))
+            }
+        });
+    }
     let Scanned {
         header,
-        stored,
+        mut stored,
         torn,
         mut damage,
     } = scan(&bytes, compression).map_err(|damage| StoreError::Damaged {
@@ -112,7 +142,7 @@ pub(crate) fn load(
     if damage.is_none()
         && let Some(place) = place
     {
-        damage = check_identity(storage, path, &header, place, compression)?;
+        damage = check_identity(&**storage, path, &header, place, compression)?;
     }
     let judged = judge(&header, &stored, time_ms);
     // A tail counts as torn only behind a log that is sound.
@@ -143,14 +173,52 @@ pub(crate) fn load(
         torn,
         damage: session.as_ref().err().cloned(),
     };
+    let kept = stored.len() - torn.map_or(0, |torn| torn.recovered);
     Ok((
         Loaded {
             inspection,
-            stored,
+            stored: stored.len() as u64,
+            recovered: stored.split_off(kept),
             bytes,
         },
         session,
     ))
+}
+
+/// What a surveyed log gives, when a session can be opened on it.
+fn sound(
+    storage: &Arc<dyn Storage>,
+    path: &Path,
+    revision: Revision,
+    survey: Survey,
+    time_ms: i64,
+) -> Option<(Inspection, Session)> {
+    let Survey {
+        header,
+        fold,
+        kept,
+        index,
+    } = survey;
+    let bytes = index.end.0;
+    let file = (revision.0, revision.1);
+    let archive = FrameArchive::new(storage.clone(), path, file, index);
+    let log = Log::stored(Arc::new(archive), kept);
+    let closers = match fold.last() {
+        Some(last) => fold.open_turn().closers(last.seq, last.time, REPAIR_TEXTS),
+        None => Vec::new(),
+    };
+    let session = Session::open(header.clone(), log.clone(), fold, &closers, time_ms).ok()?;
+    let inspection = Inspection {
+        path: path.to_owned(),
+        bytes,
+        header,
+        log,
+        closers,
+        migrated: 0,
+        torn: None,
+        damage: None,
+    };
+    Some((inspection, session))
 }
 
 /// Whether a header belongs where it lies: id as asked for, path as computed, or another name of the same file.

@@ -160,8 +160,7 @@ impl Store {
     /// [`StoreError::NotFound`], [`StoreError::Locked`], [`StoreError::Damaged`], [`StoreError::Layout`], [`StoreError::Io`].
     pub fn resume(&self, id: &str, time_ms: i64) -> Result<(Session, Writer), StoreError> {
         let (loaded, session, log) = self.open_for_writing(id, time_ms)?;
-        let stored = loaded.stored.len() as u64;
-        let writer = self.writer(log, stored)?;
+        let writer = self.writer(log, loaded.stored)?;
         for event in session.live_events() {
             writer.enqueue(event.clone())?;
         }
@@ -193,19 +192,20 @@ impl Store {
             ..
         } = &loaded.inspection;
         let mut log = LogFile::absent(storage.clone(), self.root(), header, self.encoding())?
-            .opened(&path, lock, &loaded.bytes, loaded.stored.len() as u64);
+            .opened(&path, lock, &loaded.bytes, loaded.stored);
         if torn.is_none() && closers.is_empty() {
             return Ok((loaded, session, log));
         }
         let mut batch = Vec::new();
         if let Some(torn) = torn {
-            let kept = loaded.stored.len() - torn.recovered;
+            let kept = loaded.stored - torn.recovered as u64;
             let len = usize::try_from(torn.truncate_to)
                 .unwrap_or(usize::MAX)
                 .min(loaded.bytes.len());
-            log.cut(&loaded.bytes[..len], kept as u64)?;
+            log.cut(&loaded.bytes[..len], kept)?;
             batch.extend(
-                loaded.stored[kept..]
+                loaded
+                    .recovered
                     .iter()
                     .filter_map(|stored| stored.event().cloned()),
             );
@@ -232,7 +232,7 @@ impl Store {
             root: self.root(),
             id: Some(id),
         };
-        let (loaded, session) = load(&*self.storage, path, Some(place), time_ms)?;
+        let (loaded, session) = load(&self.storage, path, Some(place), time_ms)?;
         match session {
             Ok(session) => Ok((loaded, session)),
             Err(damage) => Err(StoreError::Damaged {
@@ -249,13 +249,13 @@ impl Store {
     /// the header can be read.
     pub fn inspect(&self, target: &Target) -> Result<Inspection, StoreError> {
         let (loaded, _) = match target {
-            Target::File(path) => load(&*self.storage, path, None, 0)?,
+            Target::File(path) => load(&self.storage, path, None, 0)?,
             Target::Id(id) => {
                 let place = Place {
                     root: self.root(),
                     id: Some(id),
                 };
-                load(&*self.storage, &self.find(id)?, Some(place), 0)?
+                load(&self.storage, &self.find(id)?, Some(place), 0)?
             }
         };
         Ok(loaded.inspection)
