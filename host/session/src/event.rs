@@ -258,10 +258,12 @@ fn read_sources(sources: Value<'_>) -> Result<Arc<[Seq]>, SurfaceFault> {
     if !sources.is_array() {
         return Err(SurfaceFault::SourcesNotList);
     }
-    let items = sources.items().map(|item| item.u64().map(Seq));
-    items
-        .collect::<Option<_>>()
-        .ok_or(SurfaceFault::SourcesItem)
+    // A list of an assistant's chunks is long: at two bytes an item there is room for all.
+    let mut seqs = Vec::with_capacity(sources.as_str().len() / 2);
+    for item in sources.items() {
+        seqs.push(Seq(item.u64().ok_or(SurfaceFault::SourcesItem)?));
+    }
+    Ok(seqs.into())
 }
 
 fn write_sources(seqs: &[Seq], out: &mut String) {

@@ -360,18 +360,6 @@ impl<'a> Row<'a> {
 
     /// Puts out its events.
     pub(crate) fn unpack(&self, out: &mut Vec<Stored>) {
-        self.events(0, &mut |event| out.push(Stored::Sound(Arc::new(event))));
-    }
-
-    /// Its last event.
-    pub(crate) fn last(&self) -> Option<Event> {
-        let mut last = None;
-        self.events(self.members - 1, &mut |event| last = Some(event));
-        last
-    }
-
-    /// The events from the `first` of them on.
-    fn events(&self, first: u64, each: &mut dyn FnMut(Event)) {
         let [turn, step, index] = self.shared;
         let mut head = String::new();
         let _ = write!(
@@ -389,21 +377,16 @@ impl<'a> Row<'a> {
         }
         let _ = write!(head, ",\"{}\":", self.delta.payload().1);
         let length = head.len();
+        out.reserve(usize::try_from(self.members).unwrap_or(0));
         let mut time = self.time0;
         let mut gaps = self.dt.items().filter_map(Value::safe_int);
         for (offset, item) in (0..).zip(self.payload.items()) {
-            if offset >= first {
-                head.truncate(length);
-                head.push_str(item.as_str());
-                head.push_str("}}");
-                let data = Json::trusted(head.as_str());
-                each(Event::plain(
-                    Kind::AssistantChunk,
-                    Seq(self.seq0 + offset),
-                    time,
-                    data,
-                ));
-            }
+            head.truncate(length);
+            head.push_str(item.as_str());
+            head.push_str("}}");
+            let data = Json::trusted(head.as_str());
+            let event = Event::plain(Kind::AssistantChunk, Seq(self.seq0 + offset), time, data);
+            out.push(Stored::Sound(Arc::new(event)));
             time += gaps.next().unwrap_or(0);
         }
     }

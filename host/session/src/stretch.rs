@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use crate::interpret::is_current;
 use crate::rows::Row;
-use crate::{Event, Kind, MAX_SAFE_INTEGER, Seq, Value, json};
+use crate::{Event, Kind, MAX_SAFE_INTEGER, Seq, Stored, Value, json, rows};
 
 /// What a stretch holds.
 #[derive(Debug, PartialEq)]
@@ -46,13 +46,6 @@ const CHUNK: &[u8] = b"{\"type\":\"assistant/chunk\",\"seq\":";
 const TIME: &[u8] = b",\"time\":";
 const DATA: &[u8] = b",\"data\":";
 
-/// Where the last chunk of a stretch stands: as a line, or as the last of a row.
-enum Last<'a> {
-    None,
-    Line(&'a str),
-    Event(Event),
-}
-
 impl StretchScanner {
     /// A scanner of logs of this session.
     pub fn new(session: impl Into<Arc<str>>) -> StretchScanner {
@@ -68,19 +61,23 @@ impl StretchScanner {
         let lines = std::str::from_utf8(lines).ok()?;
         let mut span: Option<(u64, u64)> = None;
         let mut events = Vec::new();
-        let mut last = Last::None;
+        let mut last = None;
         let mut rest = lines;
         while !rest.is_empty() {
             let end = memchr::memchr(b'\n', rest.as_bytes())?;
             let line = &rest[..end];
             rest = &rest[end + 1..];
+            let made = events.len();
             let (seq, count) = match self.like.seq(line.as_bytes()) {
-                Some(seq) => {
-                    last = Last::Line(line);
-                    (seq, 1)
-                }
-                None => self.line(line, &mut events, &mut last)?,
+                Some(seq) => (seq, 1),
+                None => match plain_row(line.as_bytes()) {
+                    Some(span) => span,
+                    None => self.line(line, &mut events)?,
+                },
             };
+            if events.len() == made {
+                last = Some(line);
+            }
             let (first, next) = span.unwrap_or((seq, seq));
             if seq != next {
                 return None;
@@ -88,40 +85,31 @@ impl StretchScanner {
             span = Some((first, next + count));
         }
         let (first, next) = span?;
-        let last_chunk = match last {
-            _ if !make_last => None,
-            Last::None => None,
-            Last::Line(line) => Some(Event::parse(line).ok()?),
-            Last::Event(event) => Some(event),
+        let last_chunk = match last.filter(|_| make_last) {
+            None => None,
+            Some(line) => Some(last_of(line)?),
         };
         Some(Stretch {
             first: Seq(first),
             count: next - first,
             events,
-            last_chunk: last_chunk.map(Arc::new),
+            last_chunk,
         })
     }
 
     /// Reads one line with all checks; gives its first seq and the number of its events.
-    fn line<'a>(
-        &mut self,
-        line: &'a str,
-        events: &mut Vec<Arc<Event>>,
-        last: &mut Last<'a>,
-    ) -> Option<(u64, u64)> {
+    fn line(&mut self, line: &str, events: &mut Vec<Arc<Event>>) -> Option<(u64, u64)> {
         let text = json::restored(line).ok()?;
         let value = Value::trusted(&text);
         if let Some(row) = Row::of(value) {
-            let row = row.ok()?;
-            *last = Last::Event(row.last()?);
-            let (seq, count) = row.span();
+            let (seq, count) = row.ok()?.span();
+            // Upstream lets one seq too many through; that is not for here.
             return (seq + count <= MAX_SAFE_INTEGER).then_some((seq, count));
         }
         let event = Event::read(value).ok()?;
         let seq = event.seq.0;
         if event.kind == Kind::AssistantChunk {
             self.like = Like::of(&event, line).unwrap_or_default();
-            *last = Last::Event(event);
         } else {
             if !is_current(&event, &self.session) {
                 return None;
@@ -168,17 +156,82 @@ impl Like {
     }
 }
 
+/// The last event of a line that holds chunks.
+fn last_of(line: &str) -> Option<Arc<Event>> {
+    let mut events = rows::decode_line(line).ok()?;
+    match events.pop()? {
+        Stored::Sound(event) => Some(event),
+        Stored::Odd { .. } => None,
+    }
+}
+
+const ROWS: [&[u8]; 2] = [
+    b"{\"type\":\"text-chunks\",\"seq0\":",
+    b"{\"type\":\"reasoning-chunks\",\"seq0\":",
+];
+
+/// The first seq and the number of events of a row of text or reasoning, written as logs write it: members in order, whole
+/// numbers in their shortest form, nothing escaped. In one pass; what is written otherwise is left to [`Row`].
+fn plain_row(line: &[u8]) -> Option<(u64, u64)> {
+    let rest = ROWS.iter().find_map(|row| line.strip_prefix(*row))?;
+    let plain = line.iter().fold(true, |plain, byte| {
+        plain & (*byte >= 0x20) & (*byte != b'\\')
+    });
+    if !plain {
+        return None;
+    }
+    let (seq, rest) = digits(rest)?;
+    let (mut time, mut rest) = whole(rest.strip_prefix(b",\"time0\":")?)?;
+    for name in [&b",\"data\":{\"turn\":"[..], b",\"step\":", b",\"index\":"] {
+        rest = whole(rest.strip_prefix(name)?)?.1;
+    }
+    rest = rest.strip_prefix(b",\"dt\":[")?;
+    let mut count = 1;
+    while !rest.starts_with(b"]") {
+        if count > 1 {
+            rest = rest.strip_prefix(b",")?;
+        }
+        let gap;
+        (gap, rest) = whole(rest)?;
+        // Sixteen digits at most, over no more gaps than a line has bytes: far from overflow.
+        time += gap;
+        if time.unsigned_abs() > MAX_SAFE_INTEGER {
+            return None;
+        }
+        count += 1;
+    }
+    rest = rest.strip_prefix(b"],\"texts\":[\"")?;
+    // Without escapes a quote is an end.
+    let mut texts = 1;
+    loop {
+        rest = &rest[memchr::memchr(b'"', rest)? + 1..];
+        match rest.strip_prefix(b",\"") {
+            Some(more) => rest = more,
+            None => break,
+        }
+        texts += 1;
+    }
+    let sound = rest == b"]}}" && texts == count && seq + count <= MAX_SAFE_INTEGER;
+    sound.then_some((seq, count))
+}
+
 /// The seq of a chunk line, and what follows `"data":`. Only for lines written as logs write them.
 fn head(line: &[u8]) -> Option<(u64, &[u8])> {
     let rest = line.strip_prefix(CHUNK)?;
     let (seq, rest) = digits(rest)?;
     let rest = rest.strip_prefix(TIME)?;
-    let (_, rest) = digits(
-        rest.strip_prefix(b"-")
-            .filter(|rest| !rest.starts_with(b"0"))
-            .unwrap_or(rest),
-    )?;
+    let (_, rest) = whole(rest)?;
     Some((seq, rest.strip_prefix(DATA)?))
+}
+
+/// A whole number, negative ones included, as [`digits`].
+fn whole(bytes: &[u8]) -> Option<(i64, &[u8])> {
+    match bytes.strip_prefix(b"-") {
+        // Negative zero is no shortest form.
+        Some(positive) if positive.starts_with(b"0") => None,
+        Some(positive) => digits(positive).map(|(number, rest)| (-(number as i64), rest)),
+        None => digits(bytes).map(|(number, rest)| (number as i64, rest)),
+    }
 }
 
 /// A number of up to 15 digits in its shortest form, which is a safe integer.

@@ -50,10 +50,6 @@ impl FrameArchive {
         }
     }
 
-    pub(crate) fn index(&self) -> &FrameIndex {
-        &self.index
-    }
-
     fn read(&self, state: &mut State, seq: Seq) -> Result<Piece, String> {
         let (bytes, first, count) = self.index.find(seq.0).ok_or("it is in no frame")?;
         let io = |e: std::io::Error| e.to_string();

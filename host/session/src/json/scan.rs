@@ -50,8 +50,8 @@ pub(crate) fn scan(text: &str) -> Result<Form, JsonError> {
         normal: true,
         clean: is_clean(text.as_bytes()),
     };
-    let mut frames: Vec<Frame> = Vec::new();
-    let mut keys: Vec<&[u8]> = Vec::new();
+    let mut frames: Vec<Frame> = Vec::with_capacity(8);
+    let mut keys: Vec<&[u8]> = Vec::with_capacity(32);
     s.space();
     'value: loop {
         // At the start of a value.
