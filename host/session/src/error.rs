@@ -123,6 +123,57 @@ pub enum Error {
         /// Why it does not fit.
         what: String,
     },
+    /// A projection is registered already, in another version.
+    #[error(
+        "projection {key:?} is registered in version {registered}, version {offered} cannot be registered beside it"
+    )]
+    ProjectionVersion {
+        /// Which.
+        key: String,
+        /// The version that is there.
+        registered: u64,
+        /// The version refused.
+        offered: u64,
+    },
+    /// A projection cannot go on from its cached state.
+    #[error(
+        "projection {key:?} cannot be restored from seq {base}: {what}; read the log again from 0"
+    )]
+    ProjectionRestore {
+        /// Which.
+        key: String,
+        /// Where the events at hand begin.
+        base: Seq,
+        /// What is wrong with its row.
+        what: &'static str,
+    },
+    /// A replacement whose price was written for other nodes, so the surface's estimate is lost.
+    #[error(
+        "token estimate: the replacement at seq {seq} takes the nodes {} to {} away, but the price before it is that of {} to {}",
+        replaced.0, replaced.1, priced.0, priced.1
+    )]
+    TokenSurface {
+        /// The replacement.
+        seq: Seq,
+        /// First and last node that it replaces.
+        replaced: (Seq, Seq),
+        /// First and last node that the compaction event before it priced.
+        priced: (Seq, Seq),
+    },
+    /// A log whose context cannot be measured, though it can be read.
+    #[error("token measure: at seq {seq} {what}")]
+    TokenMeter {
+        /// The event that breaks the rule.
+        seq: Seq,
+        /// The rule.
+        what: &'static str,
+    },
+    /// A title that is not taken.
+    #[error("session title refused: {what}")]
+    Title {
+        /// Why.
+        what: &'static str,
+    },
     /// A fork point that does not exist or lies inside a turn.
     #[error("fork of session {session:?}: {what}")]
     Fork {
@@ -212,6 +263,11 @@ impl Error {
             Error::HeaderShape { .. } => "SESSION_HEADER_INVALID",
             Error::Scan { .. } => "SESSION_LOG_UNREADABLE",
             Error::Inbox { .. } => "INBOX_SPLICE_INVALID",
+            Error::ProjectionVersion { .. } => "PROJECTION_VERSION_TAKEN",
+            Error::ProjectionRestore { .. } => "PROJECTION_RESTORE_REFUSED",
+            Error::TokenSurface { .. } => "TOKEN_SURFACE_UNPRICED",
+            Error::TokenMeter { .. } => "TOKEN_METER_REFUSED",
+            Error::Title { .. } => "SESSION_TITLE_INVALID",
             Error::Fork { code, .. } => code,
         }
     }
@@ -220,7 +276,12 @@ impl Error {
     pub fn class(&self) -> ErrorClass {
         match self {
             Error::UnknownKind { .. } | Error::UnsupportedVersion { .. } => ErrorClass::Unsupported,
-            Error::Fork { .. } => ErrorClass::Refused,
+            Error::Fork { .. }
+            | Error::ProjectionVersion { .. }
+            | Error::ProjectionRestore { .. }
+            | Error::TokenSurface { .. }
+            | Error::TokenMeter { .. }
+            | Error::Title { .. } => ErrorClass::Refused,
             _ => ErrorClass::Corrupt,
         }
     }

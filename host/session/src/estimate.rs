@@ -1,13 +1,18 @@
 //! The heuristic token measure. `spec/session.md` §10.6: UTF-16 length over four, rounded up, and four a block.
 
-use crate::{RequestHeader, Value, json};
+use crate::{Event, Kind, RequestHeader, Value, json, message as shape};
 
-/// What every block and the system text cost besides their text.
-const OVERHEAD: u64 = 4;
+/// What every message, every block and the system text cost besides their text.
+pub const OVERHEAD: u64 = 4;
 
 /// Tokens of a text of that many UTF-16 units.
 pub fn units(utf16_len: usize) -> u64 {
     utf16_len.div_ceil(4) as u64
+}
+
+/// Tokens of a block with a text of so many UTF-16 units, and a name of so many (0 for none).
+pub fn block(text: usize, name: usize) -> u64 {
+    units(text) + units(name) + OVERHEAD
 }
 
 /// Tokens of a string value; 0 for other kinds.
@@ -25,6 +30,19 @@ fn text(value: Value<'_>) -> u64 {
 /// Tokens of one message.
 pub fn message(message: Value<'_>) -> u64 {
     message.get("content").map_or(0, content) + OVERHEAD
+}
+
+/// Tokens of what an event puts on the surface: those of its message; 0 for an assistant message without content, which
+/// the model is not shown.
+pub fn event(event: &Event) -> u64 {
+    let of = shape::of(&event.kind, event.data.value());
+    let shown = of.filter(|message| {
+        event.kind != Kind::AssistantMessage
+            || message
+                .get("content")
+                .is_some_and(|content| content.items().next().is_some())
+    });
+    shown.map_or(0, message)
 }
 
 /// Tool results nested deeper than any program writes are measured as text, so that no text costs more than its length.

@@ -34,6 +34,8 @@ mod surface;
 mod work;
 
 pub mod estimate;
+pub mod meter;
+pub mod projection;
 pub mod rows;
 pub mod scan;
 pub mod title;

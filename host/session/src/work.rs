@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::{Event, Kind, Seq, Splice, Value};
+use crate::{Event, Json, Kind, Seq, Splice, Value};
 
 /// The accounting of a log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -22,6 +22,17 @@ impl ConsumedWork {
         let mut work = ConsumedWork::default();
         log.iter().for_each(|event| work.fold(event));
         work
+    }
+
+    /// `{endSeq, droppedUnrun}`.
+    pub fn json(&self) -> Json {
+        Json::object(|o| {
+            match self.end {
+                Some(seq) => o.u64("endSeq", seq.0),
+                None => o.null("endSeq"),
+            };
+            o.bool("droppedUnrun", self.dropped_unrun);
+        })
     }
 
     /// Folds one event.
@@ -53,7 +64,7 @@ impl ConsumedWork {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Draft, Header, Inbox, Json, Session, Target};
+    use crate::{Draft, Header, Inbox, Session, Target};
 
     #[test]
     fn a_turn_accounts_by_a_step_or_by_an_unfinished_claim() {

@@ -32,8 +32,15 @@ pub trait Storage: Send + Sync {
     fn open_read(&self, path: &Path) -> io::Result<Box<dyn ReadSeek>>;
     /// Gives a file a second name; fails with `AlreadyExists` when that is taken.
     fn link(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Gives a file another name, whatever had that name before; a reader sees the old file or the new one.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// [`Storage::rename`] that fails with `AlreadyExists` when the name is taken, for file systems without
+    /// hard links. Fails with `Unsupported` or `InvalidInput` where the system cannot do it in one step.
+    fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Removes one name of a file.
     fn remove_file(&self, path: &Path) -> io::Result<()>;
+    /// Removes an empty directory.
+    fn remove_dir(&self, path: &Path) -> io::Result<()>;
     /// Cuts a file to `len` bytes and makes that durable.
     fn truncate(&self, path: &Path, len: u64) -> io::Result<()>;
     /// Makes the names inside a directory durable.
@@ -195,6 +202,17 @@ fn meta(m: &fs::Metadata) -> io::Result<Meta> {
     })
 }
 
+#[cfg(target_os = "linux")]
+fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    Ok(renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE)?)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn rename_new(_: &Path, _: &Path) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
 impl Storage for Disk {
     fn create_dir(&self, path: &Path) -> io::Result<()> {
         fs::DirBuilder::new().mode(DIR_MODE).create(path)
@@ -218,8 +236,17 @@ impl Storage for Disk {
     fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
         fs::hard_link(from, to)
     }
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::rename(from, to)
+    }
+    fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()> {
+        rename_new(from, to)
+    }
     fn remove_file(&self, path: &Path) -> io::Result<()> {
         fs::remove_file(path)
+    }
+    fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        fs::remove_dir(path)
     }
     fn truncate(&self, path: &Path, len: u64) -> io::Result<()> {
         let file = OpenOptions::new().write(true).open(path)?;

@@ -250,8 +250,17 @@ impl Storage for Faulty {
     fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.note("link", to, || self.disk.link(from, to))
     }
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.note("rename", to, || self.disk.rename(from, to))
+    }
+    fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.note("rename-new", to, || self.disk.rename_new(from, to))
+    }
     fn remove_file(&self, path: &Path) -> io::Result<()> {
         self.note("unlink", path, || self.disk.remove_file(path))
+    }
+    fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        self.note("rmdir", path, || self.disk.remove_dir(path))
     }
     fn truncate(&self, path: &Path, len: u64) -> io::Result<()> {
         self.note("truncate", path, || self.disk.truncate(path, len))

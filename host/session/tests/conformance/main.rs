@@ -5,5 +5,6 @@ mod cases;
 mod damage;
 mod files;
 mod inbox;
+mod projections;
 mod sweeps;
 mod tables;

@@ -1,0 +1,45 @@
+//! `dsh-torture states SEED COUNT`: see the library.
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(code) => code,
+        Err(e) => {
+            eprintln!("dsh-torture: {e:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<ExitCode> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let number = |at: usize| -> Result<u64> {
+        let text = arguments.get(at).context("an argument is missing")?;
+        text.parse()
+            .with_context(|| format!("{text:?} is no number"))
+    };
+    match arguments.first().map(String::as_str) {
+        Some("states") => {
+            let start = Instant::now();
+            let tally = dsh_torture::script::run(number(1)?, number(2)?);
+            println!(
+                "crash states: {} looked at, {} distinct, {} scripts, {} failures, {:.1} s",
+                tally.states,
+                tally.distinct,
+                tally.scripts,
+                tally.failures.len(),
+                start.elapsed().as_secs_f64()
+            );
+            tally
+                .failures
+                .iter()
+                .for_each(|failure| println!("  {failure}"));
+            Ok(ExitCode::from(u8::from(!tally.failures.is_empty())))
+        }
+        other => bail!("there is no {other:?}; try `states SEED COUNT`"),
+    }
+}
