@@ -1,6 +1,10 @@
-//! Session titles: cleaning, cutting, the fallback. `spec/session.md` §10.4.
+//! Session titles: cleaning, cutting, the fallback, and when which is due. `spec/session.md` §10.4.
 //!
 //! A title is shown in terminals and lists, so nothing that moves a cursor, hides or reorders text may survive in it.
+
+mod rules;
+
+pub use rules::{Generation, Prompt, Proposal, Request, Titles, rename};
 
 use crate::{Event, Kind, Value};
 

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use dsh_session::{
-    ConsumedWork, ErrorClass, Event, Header, Json, Kind, Messages, Seq, Session, Stored, Surface,
+    ConsumedWork, ErrorClass, Event, Header, Json, Messages, Seq, Session, Stored, Surface,
     SurfaceOp, Value, closers_with, estimate, interpret, interpret_prefix, rows, scan, title,
 };
 use sha2::{Digest, Sha256};
@@ -333,27 +333,17 @@ impl Case<'_> {
             return;
         };
         let log = &session.events()[..session.first_live_seq().0 as usize];
-        let prompts: Vec<String> = log
-            .iter()
-            .filter_map(|event| title::eligible_prompt(event))
-            .collect();
+        let mut titles = title::Titles::default();
+        log.iter().for_each(|event| titles.fold(event));
+        let prompts = titles.prompts();
         assert_eq!(prompts.len() as u64, number(want, "eligible"), "{name}");
-        let fallback = prompts.first().map(|text| title::fallback(text, 5, 40));
+        let fallback = prompts
+            .first()
+            .map(|prompt| title::fallback(&prompt.text, 5, 40));
         let wanted = want.get("fallback5words40bytes").and_then(Value::text);
         assert_eq!(fallback.as_deref(), wanted.as_deref(), "{name}");
-        let event = log.iter().rfind(|event| event.kind == Kind::SessionTitle);
-        let snapshot = event.map_or(Json::null(), |event| {
-            Json::object(|o| {
-                for (key, value) in event.data.value().entries() {
-                    o.value(&key.decode(), value);
-                }
-                o.u64("eventSeq", event.seq.0).i64("updatedAt", event.time);
-            })
-        });
-        assert!(
-            snapshot.value().same(member(want, "snapshot")),
-            "{name}: {snapshot}"
-        );
+        let snapshot = titles.snapshot();
+        assert_eq!(snapshot.value(), member(want, "snapshot"), "{name}");
     }
 }
 

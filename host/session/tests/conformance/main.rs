@@ -8,3 +8,4 @@ mod inbox;
 mod projections;
 mod sweeps;
 mod tables;
+mod titles;
