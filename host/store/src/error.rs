@@ -94,6 +94,14 @@ pub enum StoreError {
         /// The seq given.
         got: u64,
     },
+    /// The session's own log could not be read.
+    #[error("session {id:?}: {source}")]
+    Session {
+        /// The session.
+        id: String,
+        /// What the session said.
+        source: dsh_session::Error,
+    },
     /// The writer was closed.
     #[error("the writer of session {id:?} is closed")]
     Closed {
@@ -131,6 +139,7 @@ impl StoreError {
             Self::Damaged { damage, .. } => damage.class.code(),
             Self::TailChanged { .. } => "SESSION_TAIL_CHANGED",
             Self::Sequence { .. } => "SESSION_SEQUENCE",
+            Self::Session { source, .. } => source.code(),
             Self::Closed { .. } => "SESSION_WRITER_CLOSED",
             Self::EmptyName { .. } => "SESSION_NAME_EMPTY",
             Self::ProjectionCache { .. } => "PROJECTION_CACHE_UNUSABLE",

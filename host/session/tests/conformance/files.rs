@@ -306,7 +306,7 @@ impl Case<'_> {
         );
         let generation = session.surface().replace_generation();
         assert_eq!(generation, number(want, "replaceGeneration"), "{name}");
-        let messages = session.messages();
+        let messages = session.messages().unwrap();
         assert_eq!(
             messages.to_json().value(),
             member(want, "messages"),
@@ -350,7 +350,7 @@ impl Case<'_> {
         else {
             return;
         };
-        let work = ConsumedWork::of(&session.events()[..session.first_live_seq().0 as usize]);
+        let work = ConsumedWork::of(&stored_part(session));
         let end = work.end.map(|seq| seq.0);
         assert_eq!(end, member(want, "endSeq").u64(), "{name}");
         assert_eq!(work.dropped_unrun, flag(want, "droppedUnrun"), "{name}");
@@ -361,7 +361,7 @@ impl Case<'_> {
         let Some(want) = self.expected.path(&["projections", "title", "value"]) else {
             return;
         };
-        let log = &session.events()[..session.first_live_seq().0 as usize];
+        let log = stored_part(session);
         let mut titles = title::Titles::default();
         log.iter().for_each(|event| titles.fold(event));
         let prompts = titles.prompts();
@@ -376,11 +376,18 @@ impl Case<'_> {
     }
 }
 
+/// The events that were there before the session lived.
+fn stored_part(session: &Session) -> Vec<Arc<Event>> {
+    let mut events = session.log().to_vec().unwrap();
+    events.truncate(session.first_live_seq().0 as usize);
+    events
+}
+
 /// What each replace took off the surface, found by folding again.
 fn replacements(session: &Session) -> Json {
     let mut surface = Surface::default();
     Json::array(|a| {
-        for event in session.events() {
+        for event in &session.log().to_vec().unwrap() {
             let before = surface.nodes().to_vec();
             surface.push(event, |seq| session.event(seq)).unwrap();
             let Some(SurfaceOp::Replace { start, end }) = event.surface_op else {
@@ -407,7 +414,7 @@ fn check_increments(
     closed: bool,
 ) {
     let mut live = Session::new(header.clone()).unwrap();
-    let mut seen = live.messages();
+    let mut seen = live.messages().unwrap();
     for event in stored {
         let before = (seen.digest(), seen.to_json());
         let draft = dsh_session::Draft {
@@ -418,7 +425,7 @@ fn check_increments(
             ignorable: event.ignorable,
         };
         live.append(draft, event.time).unwrap();
-        let now = live.messages();
+        let now = live.messages().unwrap();
         assert_eq!(
             (seen.digest(), seen.to_json()),
             before,

@@ -158,11 +158,11 @@ fn one(
             }
             // Upstream gives nothing at all; we give the sound prefix.
             if let Ok(inspection) = &inspection {
-                let detail = format!("{} sound events, then {damage}", inspection.events.len());
+                let detail = format!("{} sound events, then {damage}", inspection.log.len());
                 deviations.note(name, "inspect-opens", detail);
                 assert!(inspection.closers.is_empty(), "{name}");
                 assert!(
-                    inspection.events.len() as u64 <= damage.seq.unwrap_or(u64::MAX),
+                    inspection.log.len() <= damage.seq.unwrap_or(u64::MAX),
                     "{name}"
                 );
             }
@@ -185,7 +185,7 @@ fn one(
             deviations.check(
                 name,
                 "load",
-                inspection.events.len(),
+                inspection.log.len(),
                 &expected["load"]["value"]["eventCount"],
             );
             assert!(
@@ -292,7 +292,7 @@ fn stored_line(stored: &Stored) -> String {
 
 fn good(name: &str, expected: &Value, inspection: &Inspection, deviations: &mut Deviations) {
     let value = &expected["inspect"]["value"];
-    let count = inspection.events.len() + inspection.closers.len();
+    let count = inspection.log.len() + inspection.closers.len() as u64;
     let ours = json!({"meta": header_json(&inspection.header), "eventCount": count});
     deviations.check(name, "inspect", ours, value);
     let closers: Vec<Value> = inspection.closers.iter().map(|e| event_json(e)).collect();
@@ -312,21 +312,22 @@ fn good(name: &str, expected: &Value, inspection: &Inspection, deviations: &mut 
     );
     if let Some(migrated) = expected["migratedEvents"].as_array() {
         for event in migrated {
-            let seq = usize::try_from(event["seq"].as_u64().unwrap()).unwrap();
+            let seq = dsh_session::Seq(event["seq"].as_u64().unwrap());
             deviations.check(
                 name,
                 "migrated",
-                event_json(&inspection.events[seq]).to_string(),
+                event_json(&inspection.log.event(seq).unwrap().unwrap()).to_string(),
                 &event.to_string().into(),
             );
         }
     }
     let read = &expected["readFrom0"]["value"];
-    let text: String = inspection.events.iter().map(|e| e.line() + "\n").collect();
+    let events = inspection.log.to_vec().unwrap();
+    let text: String = events.iter().map(|e| e.line() + "\n").collect();
     deviations.check(
         name,
         "read",
-        json!({"eventCount": inspection.events.len(), "sha256": sha256(&text)}),
+        json!({"eventCount": inspection.log.len(), "sha256": sha256(&text)}),
         read,
     );
 }
@@ -405,7 +406,7 @@ fn session(name: &str, id: &str, expected: &Value, store: &Store, deviations: &m
             let ours = json!({
                 "header": header_json(session.header()),
                 "firstLiveSeq": live,
-                "eventCount": session.events().len(),
+                "eventCount": session.next_seq().0,
                 "lastType": last,
                 "endSeedAppended": session.next_seq().0 > live,
                 "replaceGeneration": session.surface().replace_generation(),
