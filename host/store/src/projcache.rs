@@ -39,7 +39,7 @@ use crate::lock::label;
 use crate::storage::{Disk, Held, Storage, read};
 
 pub use document::Records;
-pub use keeper::{Keeper, Log, cold_snapshot};
+pub use keeper::{Keeper, cold_snapshot};
 pub use policy::{Due, WRITE_EVERY_EVENTS, WRITE_INTERVAL, WritePoints};
 
 /// The folder of the file below `$DSH_HOME`.

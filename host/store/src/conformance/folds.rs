@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use dsh_session::projection::Registry;
 use dsh_session::{
-    ConsumedWork, Error, Event, Json, RepairTexts, Session, Surface, SurfaceOp, closers_with,
+    ConsumedWork, Error, Event, Json, RepairTexts, Seq, Session, Surface, SurfaceOp, closers_with,
     estimate, meter, title,
 };
 use serde_json::{Map, Value, json};
@@ -27,7 +27,7 @@ fn serde(json: &Json) -> Value {
 
 /// The log as it is after repair, with sentences of one kind or another.
 fn repaired(inspection: &Inspection, texts: RepairTexts<'_>) -> Vec<Arc<Event>> {
-    let mut events = inspection.events.clone();
+    let mut events = inspection.log.to_vec().unwrap();
     let closers = closers_with(&events, texts);
     assert_eq!(closers.len(), inspection.closers.len());
     events.extend(closers);
@@ -76,7 +76,7 @@ fn surface(name: &str, want: &Value, mut session: Session, deviations: &mut Devi
     });
     // The data leaves the messages of one huge log out.
     if want["messages"].is_array() {
-        ours["messages"] = serde(&session.messages().to_json());
+        ours["messages"] = serde(&session.messages().unwrap().to_json());
     }
     check(name, "surface", ours, want, deviations);
 }
@@ -91,9 +91,10 @@ fn check(name: &str, aspect: &str, ours: Value, want: &Value, deviations: &mut D
 fn replacements(session: &Session) -> Vec<Value> {
     let mut surface = Surface::default();
     let mut all = Vec::new();
-    for event in session.events() {
+    for event in session.events_from(Seq(0)) {
+        let event = event.unwrap();
         let before: Vec<u64> = surface.nodes().iter().map(|seq| seq.0).collect();
-        surface.push(event, |seq| session.event(seq)).unwrap();
+        surface.push(&event, |seq| session.event(seq)).unwrap();
         if let Some(SurfaceOp::Replace { start, end }) = event.surface_op {
             let at = |seq: u64| before.iter().position(|node| *node == seq).unwrap();
             let shadowed = &before[at(start.0)..=at(end.0)];
@@ -106,12 +107,12 @@ fn replacements(session: &Session) -> Vec<Value> {
 }
 
 fn measure(name: &str, want: &Value, mut session: Session, deviations: &mut Deviations) {
-    let messages = session.messages();
+    let messages = session.messages().unwrap();
     let tokens: Vec<u64> = messages
         .iter()
         .map(|message| estimate::message(message.value()))
         .collect();
-    let measured = meter::measure(session.events().iter().cloned().map(Ok));
+    let measured = meter::measure(session.events_from(Seq(0)));
     let measured = measured.map(|measured| serde(&measured.json()));
     let ours = json!({"messageTokens": tokens, "tokenMeter": outcome(measured)});
     check(name, "measure", ours, &outcome_only(want), deviations);

@@ -1,10 +1,9 @@
 //! Keeping one session's record current, and answering for a session that is not live.
 
-use std::sync::Arc;
 use std::time::Instant;
 
 use dsh_session::projection::{Projections, Registry, Rows, Snapshot};
-use dsh_session::{Error, Event, Header, Seq};
+use dsh_session::{Error, Event, Header, Log, Seq};
 
 use super::{Due, ProjectionCache, WritePoints};
 use crate::StoreError;
@@ -72,25 +71,6 @@ impl Keeper {
     }
 }
 
-/// A stored log that can be read from any seq on.
-pub trait Log {
-    /// The seq after its last event.
-    fn next_seq(&self) -> Seq;
-    /// Its events from `seq` on.
-    fn events_from(&self, seq: Seq) -> Box<dyn Iterator<Item = Result<Arc<Event>, Error>> + '_>;
-}
-
-impl Log for [Arc<Event>] {
-    fn next_seq(&self) -> Seq {
-        Seq(self.len() as u64)
-    }
-
-    fn events_from(&self, seq: Seq) -> Box<dyn Iterator<Item = Result<Arc<Event>, Error>> + '_> {
-        let from = usize::try_from(seq.0).unwrap_or(usize::MAX).min(self.len());
-        Box::new(self[from..].iter().cloned().map(Ok))
-    }
-}
-
 /// The values of a session that is not live: what is cached, and the events after it. A cache that does not help, for
 /// whatever reason, costs a fold of the whole log. What comes out is written back; `warn` hears why that failed.
 ///
@@ -100,7 +80,7 @@ pub fn cold_snapshot(
     cache: &ProjectionCache,
     registry: &Registry,
     header: &Header,
-    log: &(impl Log + ?Sized),
+    log: &Log,
     warn: impl Fn(&StoreError),
 ) -> Result<Snapshot, Error> {
     let cached = cache.rows(header).unwrap_or_else(|e| {
@@ -108,7 +88,7 @@ pub fn cold_snapshot(
         None
     });
     let cached = cached.unwrap_or_default();
-    let next = log.next_seq();
+    let next = Seq(log.len());
     let restore =
         |rows: &Rows, base: Seq| registry.restore(rows, base, next, log.events_from(base));
     let floor = registry.restore_floor(&cached).unwrap_or_default();

@@ -1,10 +1,11 @@
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use dsh_session::projection::{Registry, Rows};
-use dsh_session::{Error, Event, Header, Seq};
+use dsh_session::{Archive, Error, Event, Header, Log, Piece, Seq};
 
 use super::*;
 use crate::testing::{cases, quick_dir};
@@ -126,42 +127,55 @@ fn the_cache_is_never_ahead_of_the_log() {
     assert_eq!(rows.get("title").unwrap().as_of, Some(Seq(1)));
 }
 
-/// A log that remembers from where it was read.
+/// A stored log that remembers from where it was read.
 struct Spy {
     events: Vec<Arc<Event>>,
-    from: RefCell<Vec<u64>>,
-    broken: Cell<bool>,
+    read: Mutex<Vec<u64>>,
+    broken: AtomicBool,
 }
 
-impl Log for Spy {
-    fn next_seq(&self) -> Seq {
-        self.events.next_seq()
+impl Archive for Spy {
+    fn end(&self) -> Seq {
+        Seq(self.events.len() as u64)
     }
-    fn events_from(&self, seq: Seq) -> Box<dyn Iterator<Item = Result<Arc<Event>, Error>> + '_> {
-        self.from.borrow_mut().push(seq.0);
-        if self.broken.get() {
-            return Box::new(std::iter::once(Event::parse("{").map(Arc::new)));
+    fn piece(&self, seq: Seq) -> Result<Piece, Error> {
+        self.read.lock().unwrap().push(seq.0);
+        if self.broken.load(Ordering::Relaxed) {
+            return Event::parse("{").map(|_| unreachable!());
         }
-        self.events.events_from(seq)
+        Ok(Piece {
+            first: seq,
+            events: [self.events[seq.0 as usize].clone()].into(),
+        })
     }
 }
 
 impl Spy {
-    fn new(titles: &[&str]) -> Spy {
+    fn new(titles: &[&str]) -> Arc<Spy> {
         let titles = titles.iter().enumerate();
-        Spy {
+        Arc::new(Spy {
             events: titles.map(|(at, text)| title(at as u64, text)).collect(),
-            from: RefCell::default(),
-            broken: Cell::new(false),
-        }
+            read: Mutex::default(),
+            broken: AtomicBool::new(false),
+        })
     }
 
-    /// The title, as of which event, and from where the log was read for it.
-    fn ask(&self, cache: &ProjectionCache, header: &Header) -> (String, Option<Seq>, Vec<u64>) {
+    fn log(self: &Arc<Self>) -> Log {
+        Log::stored(self.clone(), [])
+    }
+
+    /// The title, as of which event, and what was read for it.
+    fn ask(
+        self: &Arc<Self>,
+        cache: &ProjectionCache,
+        header: &Header,
+    ) -> (String, Option<Seq>, Vec<u64>) {
         let warn = |e: &StoreError| panic!("{e}");
-        let snapshot = cold_snapshot(cache, &Registry::standard(), header, self, warn).unwrap();
+        let registry = Registry::standard();
+        let snapshot = cold_snapshot(cache, &registry, header, &self.log(), warn).unwrap();
         let title = snapshot.get("title").unwrap().to_string();
-        (title, snapshot.as_of, self.from.take())
+        let read = std::mem::take(&mut *self.read.lock().unwrap());
+        (title, snapshot.as_of, read)
     }
 }
 
@@ -175,7 +189,7 @@ fn a_cold_session_is_read_from_where_its_cache_ends() {
     let short = Spy::new(&["a", "b"]);
     assert_eq!(
         short.ask(&cache, &header),
-        at("b", 1, &[0]),
+        at("b", 1, &[0, 1]),
         "nothing is cached"
     );
     assert_eq!(
@@ -184,7 +198,7 @@ fn a_cold_session_is_read_from_where_its_cache_ends() {
         "and then it is"
     );
     let longer = Spy::new(&["a", "b", "c"]);
-    assert_eq!(longer.ask(&cache, &header), at("c", 2, &[1]));
+    assert_eq!(longer.ask(&cache, &header), at("c", 2, &[1, 2]));
     let views = cache
         .snapshot(&Registry::standard(), &header)
         .unwrap()
@@ -192,16 +206,16 @@ fn a_cold_session_is_read_from_where_its_cache_ends() {
     assert_eq!(views.as_of, Some(Seq(2)));
     // A log that is shorter than the cache says is read as if there were none.
     let cut = Spy::new(&["a"]);
-    assert_eq!(cut.ask(&cache, &header), at("a", 0, &[2, 0]));
+    assert_eq!(cut.ask(&cache, &header), at("a", 0, &[0]));
     assert_eq!(cut.ask(&cache, &header), at("a", 0, &[0]));
     // So is one whose record is another session's.
     let mut other = Header::new("s", 2);
     other.cwd = Some("/w".into());
-    assert_eq!(short.ask(&cache, &other), at("b", 1, &[0]));
+    assert_eq!(short.ask(&cache, &other), at("b", 1, &[0, 1]));
     let empty = Spy::new(&[]);
     assert_eq!(
         empty.ask(&cache, &Header::new("e", 1)),
-        ("null".to_owned(), None, vec![0])
+        ("null".to_owned(), None, vec![])
     );
 }
 
@@ -214,7 +228,11 @@ fn a_state_that_is_none_costs_a_whole_fold_and_a_cache_that_fails_costs_a_warnin
     let path = dir.path().join(CACHE_DIR).join(CACHE_FILE);
     let text = file(dir.path()).unwrap();
     std::fs::write(&path, text.replace("\"val\": \"b\"", "\"val\": 7")).unwrap();
-    assert_eq!(log.ask(&cache, &header).2, [1, 0]);
+    assert_eq!(
+        log.ask(&cache, &header).2,
+        [0, 1],
+        "the malformed state is met before the log is"
+    );
     assert_eq!(file(dir.path()).unwrap(), text, "and is mended");
     std::fs::write(&path, "somebody else's").unwrap();
     let warnings = Cell::new(0);
@@ -222,12 +240,12 @@ fn a_state_that_is_none_costs_a_whole_fold_and_a_cache_that_fails_costs_a_warnin
         assert_eq!(e.code(), "PROJECTION_CACHE_UNUSABLE");
         warnings.set(warnings.get() + 1);
     };
-    let snapshot = cold_snapshot(&cache, &Registry::standard(), &header, &log, warn).unwrap();
+    let snapshot = cold_snapshot(&cache, &Registry::standard(), &header, &log.log(), warn).unwrap();
     assert_eq!(snapshot.get("title").unwrap().as_str(), "\"b\"");
     assert_eq!(warnings.get(), 2, "neither read nor written");
     assert_eq!(file(dir.path()).unwrap(), "somebody else's");
-    log.broken.set(true);
-    let failed = cold_snapshot(&cache, &Registry::standard(), &header, &log, |_| {});
+    log.broken.store(true, Ordering::Relaxed);
+    let failed = cold_snapshot(&cache, &Registry::standard(), &header, &log.log(), |_| {});
     assert_eq!(failed.unwrap_err().code(), "JSON_INVALID");
 }
 
