@@ -114,6 +114,14 @@ pub enum StoreError {
         /// Which value.
         what: &'static str,
     },
+    /// A projection cache that this program does not read or write. Nothing depends on the file.
+    #[error("projection cache {} is not usable: {reason}; move it away and it is made anew", path.display())]
+    ProjectionCache {
+        /// The file.
+        path: PathBuf,
+        /// What it is instead.
+        reason: String,
+    },
     /// A configuration value out of its range.
     #[error("store configuration: {0}")]
     Config(String),
@@ -134,6 +142,7 @@ impl StoreError {
             Self::Session { source, .. } => source.code(),
             Self::Closed { .. } => "SESSION_WRITER_CLOSED",
             Self::EmptyName { .. } => "SESSION_NAME_EMPTY",
+            Self::ProjectionCache { .. } => "PROJECTION_CACHE_UNUSABLE",
             Self::Config(_) => "STORE_CONFIG",
         }
     }

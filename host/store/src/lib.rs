@@ -39,10 +39,12 @@ mod store;
 mod survey;
 #[cfg(test)]
 mod testing;
+mod walk;
 mod writer;
 
 pub mod frame;
 pub mod layout;
+pub mod projcache;
 pub mod storage;
 
 pub use damage::{Damage, DamageClass, Stage};

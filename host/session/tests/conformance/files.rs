@@ -116,6 +116,7 @@ impl Case<'_> {
         self.check_decoded(&scan, member(stored, "value"));
         let inspect = member(self.expected, "inspect");
         let result = interpret(&scan.header, &scan.events);
+        self.check_read(&scan, result.as_ref().ok());
         let result = result.and_then(|log| {
             // Closers are made before the session judges what is left, as upstream does.
             let mut events = log.events.clone();
@@ -200,6 +201,34 @@ impl Case<'_> {
                 "{name}"
             );
         }
+    }
+
+    /// Upstream's detached read, which looks neither at envelopes nor at the surface, gives events also of a log that
+    /// it refuses; they are then as they were decoded.
+    fn check_read(&self, scan: &scan::Scan, log: Option<&dsh_session::Interpreted>) {
+        let (name, read) = (self.name, member(self.expected, "readFrom0"));
+        if !flag(read, "ok") {
+            assert!(
+                log.is_none() || scan.header.check().is_err(),
+                "{name}: {read:?}"
+            );
+            return;
+        }
+        let text = match log {
+            Some(log) => log.events.iter().map(|event| event.line() + "\n").collect(),
+            None => lines(&scan.events),
+        };
+        let want = member(read, "value");
+        assert_eq!(
+            scan.events.len() as u64,
+            number(want, "eventCount"),
+            "{name}"
+        );
+        assert_eq!(
+            sha256(&text),
+            self::text(want, "sha256"),
+            "{name}: read from 0"
+        );
     }
 
     fn check_repair(

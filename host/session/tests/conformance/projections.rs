@@ -137,7 +137,11 @@ fn a_checkpoint_taken_anywhere_restores_to_the_whole_fold() {
         let next = Seq(events.len() as u64);
         let mut prefix = registry.start();
         // Short logs are cut everywhere, long ones where a few cuts fall.
-        let stride = events.len() / 24 + 1;
+        let stride = if events.len() <= 24 {
+            1
+        } else {
+            events.len() / 6
+        };
         for (at, event) in events.iter().enumerate() {
             prefix.fold(event);
             if at % stride != 0 {
