@@ -89,7 +89,7 @@ pub fn scan(bytes: &[u8]) -> Frames {
 /// Where the bytes are no frame.
 pub(crate) fn first(bytes: &[u8]) -> Result<Option<usize>, Invalid> {
     match walk(bytes, 0) {
-        Walk::Complete(end) => Ok(Some(end)),
+        Walk::Complete { end, .. } => Ok(Some(end)),
         Walk::Torn => Ok(None),
         Walk::Invalid(offset, reason) => Err(Invalid {
             frame_start: 0,
