@@ -43,6 +43,7 @@ mod standin;
 mod store;
 #[cfg(test)]
 mod testing;
+mod walk;
 mod writer;
 
 pub mod frame;
