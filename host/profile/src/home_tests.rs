@@ -94,7 +94,7 @@ fn processes_that_start_at_once_agree() {
 
 #[test]
 fn looking_for_a_profile_makes_none() {
-    let dir = TempDir::new().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     assert!(Profile::find(&home_in(&dir), "headless").unwrap().is_none());
     assert!(Profile::find(&home_in(&dir), "..").is_err());
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
