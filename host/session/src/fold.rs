@@ -9,23 +9,23 @@ use std::sync::Arc;
 
 use crate::closers::OpenTurn;
 use crate::surface::Plan;
-use crate::{Error, Event, Inbox, Kind, Seq, Stretch, Surface, Value};
+use crate::{Error, Event, Inbox, JStr, Kind, Seq, Stretch, Surface, Value};
 
 /// The state of a log after its last event.
 #[derive(Clone, Debug)]
 pub struct Fold {
-    surface: Surface,
+    pub(crate) surface: Surface,
     /// The newest event of each known kind, by [`Kind::index`].
-    newest: Vec<Option<Arc<Event>>>,
+    pub(crate) newest: Vec<Option<Arc<Event>>>,
     /// The newest event of each foreign kind.
-    foreign: HashMap<Kind, Arc<Event>>,
+    pub(crate) foreign: HashMap<Kind, Arc<Event>>,
     /// The newest `user/message` of each plugin that is a message's source.
-    plugins: HashMap<Box<str>, Arc<Event>>,
-    open: OpenTurn,
-    inbox: Result<Inbox, Error>,
+    pub(crate) plugins: HashMap<Box<str>, Arc<Event>>,
+    pub(crate) open: OpenTurn,
+    pub(crate) inbox: Result<Inbox, Error>,
     /// Where the inbox begins: what a seed brought does not wait.
     seed_length: u64,
-    last: Option<Arc<Event>>,
+    pub(crate) last: Option<Arc<Event>>,
 }
 
 impl Fold {
@@ -64,9 +64,8 @@ impl Fold {
         }
         match event.kind {
             Kind::UserMessage => {
-                let plugin = event.data.value().path(&["source", "plugin"]);
-                if let Some(plugin) = plugin.and_then(Value::string) {
-                    self.plugins.insert(plugin.raw().into(), event.clone());
+                if let Some(plugin) = Fold::plugin(event) {
+                    self.plugins.insert(plugin.into(), event.clone());
                 }
             }
             Kind::InboxSpliced if event.seq.0 >= self.seed_length => {
@@ -123,6 +122,12 @@ impl Fold {
     /// The surface.
     pub fn surface(&self) -> &Surface {
         &self.surface
+    }
+
+    /// The plugin that a message came from, as it stands in the text.
+    pub(crate) fn plugin(event: &Event) -> Option<&str> {
+        let plugin = event.data.value().path(&["source", "plugin"]);
+        plugin.and_then(Value::string).map(JStr::raw)
     }
 
     /// The newest event.

@@ -21,6 +21,7 @@ mod closers;
 mod error;
 mod event;
 mod fold;
+mod fold_bytes;
 mod fork;
 mod header;
 mod inbox;

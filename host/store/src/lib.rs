@@ -22,10 +22,13 @@
 
 mod archive;
 mod behind;
+mod checkpoint;
 #[cfg(test)]
 mod conformance;
 mod damage;
 mod error;
+mod examine;
+mod fork;
 mod list;
 mod load;
 mod locate;
@@ -34,7 +37,11 @@ mod log_file;
 mod pool;
 #[cfg(test)]
 mod process_tests;
+mod remove;
+mod repair;
 mod scan;
+#[allow(missing_docs)]
+mod standin;
 mod store;
 mod survey;
 #[cfg(test)]
@@ -45,13 +52,19 @@ mod writer;
 pub mod frame;
 pub mod layout;
 pub mod projcache;
+pub mod report;
 pub mod storage;
 
 pub use damage::{Damage, DamageClass, Stage};
 pub use error::StoreError;
+pub use examine::Report;
+pub use fork::Forked;
 pub use layout::Compression;
 pub use list::Entry;
 pub use load::{Inspection, Target, Torn};
 pub use lock::LOCK_FILE;
+pub use remove::Removed;
+pub use repair::{Lost, Repair};
+pub use standin::{Only, Overview};
 pub use store::{FailureHook, Store, StoreConfig};
 pub use writer::Writer;

@@ -8,7 +8,9 @@ use dsh_session::{
 };
 
 use crate::archive::FrameArchive;
+use crate::checkpoint::{self, Reopened};
 use crate::layout::{self, Compression};
+use crate::log_file::Tail;
 use crate::scan::{Scanned, scan};
 use crate::storage::{self, Revision, Storage};
 use crate::survey::{Survey, survey, threads};
@@ -61,10 +63,38 @@ pub(crate) struct Loaded {
     pub(crate) inspection: Inspection,
     /// How many events the file gives, those of a torn frame included.
     pub(crate) stored: u64,
-    /// Those of a torn frame, as they are in the file.
-    pub(crate) recovered: Vec<Stored>,
-    /// The file.
-    pub(crate) bytes: Vec<u8>,
+    /// The events as they are in the file, where they were decoded one by one. A surveyed log has none of them at hand:
+    /// its events are as they are in the file.
+    pub(crate) decoded: Vec<Stored>,
+    /// The end of the file.
+    pub(crate) end: Tail,
+    /// The end that it has when a torn tail is cut off.
+    pub(crate) kept: Tail,
+    /// A checkpoint of the log, where it is long enough for one.
+    pub(crate) checkpoint: Option<Vec<u8>>,
+}
+
+impl Loaded {
+    /// Gives the events before `end` as they are in the file, one by one.
+    pub(crate) fn stored_to(
+        &self,
+        end: u64,
+        each: &mut dyn FnMut(&Stored),
+    ) -> Result<(), dsh_session::Error> {
+        if !self.decoded.is_empty() {
+            let end = usize::try_from(end).unwrap_or(usize::MAX);
+            self.decoded.iter().take(end).for_each(each);
+            return Ok(());
+        }
+        for event in self.inspection.log.events_from(Seq(0)) {
+            let event = event?;
+            if event.seq.0 >= end {
+                break;
+            }
+            each(&Stored::Sound(event));
+        }
+        Ok(())
+    }
 }
 
 /// Reads a file as it was at one moment.
@@ -107,32 +137,29 @@ pub(crate) fn load(
     let (bytes, revision) = read_stable(&**storage, path)?;
     if compression == Compression::Zstd
         && let Some(survey) = survey(&bytes, threads(bytes.len()))
-        && let Some((inspection, session)) = sound(storage, path, revision, survey, time_ms)
     {
-        let identity = match place {
-            Some(place) => {
-                check_identity(&**storage, path, &inspection.header, place, compression)?
-            }
-            None => None,
-        };
-        let mut loaded = Loaded {
-            stored: inspection.log.len(),
-            recovered: Vec::new(),
-            inspection,
-            bytes,
-        };
-        return Ok(match identity {
-            None => (loaded, Ok(session)),
-            Some(damage) => {
-                loaded.inspection.closers.clear();
-                loaded.inspection.damage = Some(damage.clone());
-                (loaded, Err(damage))
-            }
-        });
+        let end = Tail::default().after(&bytes);
+        let file = (revision.0, revision.1);
+        let checkpoint = checkpoint::encode(&survey, &end, file);
+        if let Some((inspection, session)) = sound(storage, path, file, survey, time_ms) {
+            return placed(
+                &**storage,
+                place,
+                Loaded {
+                    stored: inspection.log.len(),
+                    decoded: Vec::new(),
+                    inspection,
+                    kept: end.clone(),
+                    end,
+                    checkpoint,
+                },
+                session,
+            );
+        }
     }
     let Scanned {
         header,
-        mut stored,
+        stored,
         torn,
         mut damage,
     } = scan(&bytes, compression).map_err(|damage| StoreError::Damaged {
@@ -173,23 +200,72 @@ pub(crate) fn load(
         torn,
         damage: session.as_ref().err().cloned(),
     };
-    let kept = stored.len() - torn.map_or(0, |torn| torn.recovered);
+    let kept = torn.map_or(bytes.len(), |torn| {
+        usize::try_from(torn.truncate_to).map_or(bytes.len(), |end| end.min(bytes.len()))
+    });
     Ok((
         Loaded {
             inspection,
             stored: stored.len() as u64,
-            recovered: stored.split_off(kept),
-            bytes,
+            decoded: stored,
+            end: Tail::default().after(&bytes),
+            kept: Tail::default().after(&bytes[..kept]),
+            checkpoint: None,
         },
         session,
     ))
+}
+
+/// A sound log, if it lies where it belongs.
+fn placed(
+    storage: &dyn Storage,
+    place: Option<Place<'_>>,
+    mut loaded: Loaded,
+    session: Session,
+) -> Result<(Loaded, Result<Session, Damage>), StoreError> {
+    let Inspection { path, header, .. } = &loaded.inspection;
+    let damage = match place {
+        Some(place) => check_identity(storage, path, header, place, Compression::of(path))?,
+        None => None,
+    };
+    Ok(match damage {
+        None => (loaded, Ok(session)),
+        Some(damage) => {
+            loaded.inspection.closers.clear();
+            loaded.inspection.damage = Some(damage.clone());
+            (loaded, Err(damage))
+        }
+    })
+}
+
+/// Opens a log by its checkpoint, where it has one that fits. For whoever holds its lock.
+pub(crate) fn reopen(
+    storage: &Arc<dyn Storage>,
+    path: &Path,
+    place: Place<'_>,
+    time_ms: i64,
+) -> Option<(Loaded, Session)> {
+    let Reopened {
+        survey, end, file, ..
+    } = checkpoint::read(storage, path)?;
+    let (inspection, session) = sound(storage, path, file, survey, time_ms)?;
+    let loaded = Loaded {
+        stored: inspection.log.len(),
+        decoded: Vec::new(),
+        inspection,
+        kept: end.clone(),
+        end,
+        checkpoint: None,
+    };
+    let (loaded, session) = placed(&**storage, Some(place), loaded, session).ok()?;
+    Some((loaded, session.ok()?))
 }
 
 /// What a surveyed log gives, when a session can be opened on it.
 fn sound(
     storage: &Arc<dyn Storage>,
     path: &Path,
-    revision: Revision,
+    file: (u64, u64),
     survey: Survey,
     time_ms: i64,
 ) -> Option<(Inspection, Session)> {
@@ -200,7 +276,6 @@ fn sound(
         index,
     } = survey;
     let bytes = index.end.0;
-    let file = (revision.0, revision.1);
     let archive = FrameArchive::new(storage.clone(), path, file, index);
     let log = Log::stored(Arc::new(archive), kept);
     let closers = match fold.last() {

@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use dsh_session::{Event, Header, rows};
 
+use crate::checkpoint;
 use crate::layout::{self, Compression};
 use crate::lock::{self, LOCK_FILE};
 use crate::storage::{self, Held, Storage};
@@ -30,14 +31,14 @@ pub(crate) struct Encoding {
 }
 
 impl Encoding {
-    fn text(self, text: &str) -> io::Result<Vec<u8>> {
+    pub(crate) fn text(self, text: &str) -> io::Result<Vec<u8>> {
         match self.compression {
             Compression::None => Ok(text.as_bytes().to_vec()),
             Compression::Zstd => frame::encode(text.as_bytes()),
         }
     }
 
-    fn batch(self, events: &[Arc<Event>]) -> io::Result<Vec<u8>> {
+    pub(crate) fn batch(self, events: &[Arc<Event>]) -> io::Result<Vec<u8>> {
         let mut text = String::new();
         rows::write_batch(events, self.pack, &mut text);
         self.text(&text)
@@ -45,14 +46,15 @@ impl Encoding {
 }
 
 /// The end of the file as we left it.
-#[derive(Default)]
-struct Tail {
-    len: u64,
-    last: Vec<u8>,
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Tail {
+    pub(crate) len: u64,
+    pub(crate) last: Vec<u8>,
 }
 
 impl Tail {
-    fn after(mut self, bytes: &[u8]) -> Self {
+    /// The end after more bytes.
+    pub(crate) fn after(mut self, bytes: &[u8]) -> Self {
         self.len += bytes.len() as u64;
         self.last
             .extend_from_slice(&bytes[bytes.len().saturating_sub(TAIL)..]);
@@ -127,18 +129,18 @@ impl LogFile {
         })
     }
 
-    /// The log at `path`, read whole under `lock`: it holds `bytes`, which decode to `next_seq` events.
+    /// The log at `path`, read under `lock`: it ends with `end`, and decodes to `next_seq` events.
     pub(crate) fn opened(
         mut self,
         path: &Path,
         lock: Box<dyn Held>,
-        bytes: &[u8],
+        end: Tail,
         next_seq: u64,
     ) -> Self {
         path.clone_into(&mut self.path);
         self.lock = Some(lock);
         self.state = State::Ready;
-        self.tail = Tail::default().after(bytes);
+        self.tail = end;
         self.next_seq = next_seq;
         self
     }
@@ -151,8 +153,11 @@ impl LogFile {
         &self.id
     }
 
-    /// Gives the lock back.
+    /// Gives the lock back, and leaves a long log's checkpoint for who opens it next.
     pub(crate) fn release(&mut self) {
+        if self.lock.is_some() && matches!(self.state, State::Ready) {
+            checkpoint::refresh(&self.storage, &self.path, &self.tail);
+        }
         self.lock = None;
     }
 
@@ -330,11 +335,11 @@ impl LogFile {
     }
 
     /// Cuts a torn tail off: the kept part is `kept`, which decodes to `next_seq` events.
-    pub(crate) fn cut(&mut self, kept: &[u8], next_seq: u64) -> Result<(), StoreError> {
+    pub(crate) fn cut(&mut self, kept: Tail, next_seq: u64) -> Result<(), StoreError> {
         self.storage
-            .truncate(&self.path, kept.len() as u64)
+            .truncate(&self.path, kept.len)
             .map_err(StoreError::io("cut the torn tail of", &self.path))?;
-        self.tail = Tail::default().after(kept);
+        self.tail = kept;
         self.next_seq = next_seq;
         Ok(())
     }

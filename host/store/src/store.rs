@@ -7,9 +7,10 @@ use std::time::Duration;
 use dsh_session::{Seq, Session};
 
 use crate::StoreError;
+use crate::checkpoint;
 use crate::layout::Compression;
 use crate::list::{Entry, list};
-use crate::load::{Inspection, Loaded, Place, Target, load};
+use crate::load::{Inspection, Loaded, Place, Target, load, reopen};
 use crate::locate::{Located, locate};
 use crate::log_file::{Encoding, LogFile, take_lock};
 use crate::pool::Pool;
@@ -57,8 +58,8 @@ impl StoreConfig {
 /// [`Store::list`]) in `spawn_blocking`.
 #[derive(Clone)]
 pub struct Store {
-    config: Arc<StoreConfig>,
-    storage: Arc<dyn Storage>,
+    pub(crate) config: Arc<StoreConfig>,
+    pub(crate) storage: Arc<dyn Storage>,
     pool: Arc<Pool>,
 }
 
@@ -99,7 +100,7 @@ impl Store {
         &self.config.root
     }
 
-    fn encoding(&self) -> Encoding {
+    pub(crate) fn encoding(&self) -> Encoding {
         Encoding {
             compression: self.config.compression,
             pack: self.config.pack_chunks,
@@ -192,21 +193,20 @@ impl Store {
             ..
         } = &loaded.inspection;
         let mut log = LogFile::absent(storage.clone(), self.root(), header, self.encoding())?
-            .opened(&path, lock, &loaded.bytes, loaded.stored);
+            .opened(&path, lock, loaded.end.clone(), loaded.stored);
         if torn.is_none() && closers.is_empty() {
+            self.keep_checkpoint(&path, &loaded);
             return Ok((loaded, session, log));
         }
         let mut batch = Vec::new();
         if let Some(torn) = torn {
             let kept = loaded.stored - torn.recovered as u64;
-            let len = usize::try_from(torn.truncate_to)
-                .unwrap_or(usize::MAX)
-                .min(loaded.bytes.len());
-            log.cut(&loaded.bytes[..len], kept)?;
+            log.cut(loaded.kept.clone(), kept)?;
             batch.extend(
                 loaded
-                    .recovered
+                    .decoded
                     .iter()
+                    .skip(usize::try_from(kept).unwrap_or(usize::MAX))
                     .filter_map(|stored| stored.event().cloned()),
             );
         }
@@ -218,7 +218,15 @@ impl Store {
             let reason = "the repair that was written is not what is there".to_owned();
             return Err(StoreError::TailChanged { path, reason });
         }
+        self.keep_checkpoint(&path, &loaded);
         Ok((loaded, session, log))
+    }
+
+    /// What a full read of a long log found out is kept for the next time.
+    fn keep_checkpoint(&self, path: &Path, loaded: &Loaded) {
+        if let Some(bytes) = &loaded.checkpoint {
+            checkpoint::keep(&*self.storage, path, bytes);
+        }
     }
 
     /// Loads a log that may be written to.
@@ -232,6 +240,9 @@ impl Store {
             root: self.root(),
             id: Some(id),
         };
+        if let Some(reopened) = reopen(&self.storage, path, place, time_ms) {
+            return Ok(reopened);
+        }
         let (loaded, session) = load(&self.storage, path, Some(place), time_ms)?;
         match session {
             Ok(session) => Ok((loaded, session)),
@@ -242,23 +253,29 @@ impl Store {
         }
     }
 
-    /// Reads a log without changing anything: the longest sound prefix, and the damage if there is one.
+    /// Reads a log without changing anything: the longest sound prefix, and the damage if there is one. A file below
+    /// the root must be where its header says, any other may lie anywhere.
     ///
     /// # Errors
     /// [`StoreError::NotFound`], [`StoreError::Layout`], [`StoreError::Io`]; [`StoreError::Damaged`] only when not even
     /// the header can be read.
     pub fn inspect(&self, target: &Target) -> Result<Inspection, StoreError> {
-        let (loaded, _) = match target {
-            Target::File(path) => load(&self.storage, path, None, 0)?,
-            Target::Id(id) => {
-                let place = Place {
-                    root: self.root(),
-                    id: Some(id),
-                };
-                load(&self.storage, &self.find(id)?, Some(place), 0)?
-            }
+        Ok(self.read(target)?.inspection)
+    }
+
+    /// Reads a log without changing anything.
+    pub(crate) fn read(&self, target: &Target) -> Result<Loaded, StoreError> {
+        let (path, id) = match target {
+            Target::File(path) => (path.clone(), None),
+            Target::Id(id) => (self.find(id)?, Some(&**id)),
         };
-        Ok(loaded.inspection)
+        let root = self.root();
+        let is_log = [Compression::None, Compression::Zstd]
+            .iter()
+            .any(|c| path.ends_with(c.file_name()));
+        let at_home = is_log && resolve(&path).is_ok_and(|path| path.starts_with(root));
+        let place = at_home.then_some(Place { root, id });
+        Ok(load(&self.storage, &path, place, 0)?.0)
     }
 
     /// All stored sessions, ordered by path, by their headers alone. One that cannot be read is an entry with its
