@@ -32,9 +32,9 @@ const FILE: &str = "checkpoint";
 /// The version is part of it: a checkpoint of another one is none.
 const MAGIC: &[u8; 16] = b"dsh-checkpoint-1";
 /// Smaller logs are read as quickly as a checkpoint of theirs.
-const SMALLEST: u64 = 1 << 20;
+const SMALLEST: u64 = if cfg!(test) { 2048 } else { 1 << 20 };
 /// A checkpoint is written anew when the log has grown by so much behind it.
-const STEP: u64 = 64 * 1024;
+const STEP: u64 = if cfg!(test) { 512 } else { 64 * 1024 };
 /// A checkpoint larger than this is none of ours.
 const LARGEST: u64 = 1 << 30;
 /// So many bytes of the log hold its header; else there is no checkpoint.
@@ -149,6 +149,9 @@ pub(crate) fn read(storage: &Arc<dyn Storage>, log: &Path) -> Option<Reopened> {
         frames: frames.collect(),
         end: (covered, events),
     };
+    if !index.is_sound() {
+        return None;
+    }
     let archive = FrameArchive::new(storage.clone(), log, file, index.clone());
     let mut find = |seq| -> Option<Arc<Event>> {
         let piece = archive.piece(seq).ok()?;
@@ -237,3 +240,7 @@ pub(crate) fn refresh(storage: &Arc<dyn Storage>, log: &Path, end: &Tail) {
         keep(&**storage, log, &bytes);
     }
 }
+
+#[cfg(test)]
+#[path = "checkpoint_tests.rs"]
+mod tests;

@@ -38,6 +38,14 @@ pub(crate) struct FrameIndex {
 }
 
 impl FrameIndex {
+    /// Whether frames and seqs ascend, as those of a file do.
+    pub(crate) fn is_sound(&self) -> bool {
+        self.frames
+            .iter()
+            .chain([&self.end])
+            .is_sorted_by(|a, b| a.0 < b.0 && a.1 < b.1)
+    }
+
     /// The bytes of the frame that holds `seq`, the seq of its first event, and how many it has.
     pub(crate) fn find(&self, seq: u64) -> Option<(std::ops::Range<u64>, u64, u64)> {
         let at = self.frames.partition_point(|frame| frame.1 <= seq);
