@@ -33,7 +33,7 @@ fn turn(session: &mut Session, turn: u64) -> Vec<Arc<Event>> {
     ));
     let note = data(&format!(r#"{{"id":"m{turn}","text":"later"}}"#));
     put(inbox.push(List::NextStep, note).unwrap().draft());
-    if turn % 3 == 0 {
+    if turn.is_multiple_of(3) {
         let clear = r#"{"target":"next-step","start":0,"removedCount":1,"inserted":[]}"#;
         put(Draft::new(Kind::InboxSpliced, data(clear)));
     }
