@@ -50,6 +50,16 @@ pub enum StoreError {
         /// Where was looked.
         root: PathBuf,
     },
+    /// A shortened id is the beginning of several.
+    #[error("{text:?} begins several session ids: {}{}; write more of one", candidates.join(", "), and_more(*more))]
+    Ambiguous {
+        /// What was asked for.
+        text: String,
+        /// The first of the ids, in order.
+        candidates: Vec<String>,
+        /// How many there are beyond those.
+        more: usize,
+    },
     /// A session that was to be created is there already.
     #[error("session {id:?} exists already at {}; resume it or choose another id", path.display())]
     AlreadyExists {
@@ -111,6 +121,13 @@ pub enum StoreError {
     Config(String),
 }
 
+fn and_more(count: usize) -> String {
+    match count {
+        0 => String::new(),
+        count => format!(" and {count} more"),
+    }
+}
+
 impl StoreError {
     /// A stable name of the cause.
     pub fn code(&self) -> &'static str {
@@ -118,6 +135,7 @@ impl StoreError {
             Self::Io { .. } | Self::Rollback { .. } => "STORE_IO",
             Self::Locked { .. } => "SESSION_LOCKED",
             Self::NotFound { .. } => "SESSION_NOT_FOUND",
+            Self::Ambiguous { .. } => "SESSION_AMBIGUOUS",
             Self::AlreadyExists { .. } => "SESSION_ALREADY_EXISTS",
             Self::Layout { .. } => "SESSION_LAYOUT",
             Self::Damaged { damage, .. } => damage.class.code(),

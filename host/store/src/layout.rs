@@ -134,6 +134,22 @@ pub fn decode_segment(segment: &str) -> Option<String> {
     (encode_segment(&id).ok()? == segment).then_some(id)
 }
 
+/// The id that a log's place says: its directory's name, or, in an older layout, its own.
+pub(crate) fn id_of_path(path: &Path) -> Option<String> {
+    let name = path.file_name()?.to_str()?;
+    let is_log = [Compression::None, Compression::Zstd]
+        .iter()
+        .any(|c| c.file_name() == name);
+    let segment = if is_log {
+        path.parent()?.file_name()?.to_str()?
+    } else {
+        name.strip_suffix(".zstd")
+            .unwrap_or(name)
+            .strip_suffix(".jsonl")?
+    };
+    decode_segment(segment)
+}
+
 /// The directory of a session.
 ///
 /// # Errors
