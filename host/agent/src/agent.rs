@@ -23,7 +23,7 @@ use crate::inbox::Inbox;
 use crate::log::{EventSink, Log};
 use crate::message::Message;
 use crate::ports::CallIdentity;
-use crate::prompt::{Prompts, Snapshot};
+use crate::prompt::Prompts;
 use crate::state::{Activity, Phase, State, Status, Wake};
 use crate::tools::{CallScope, Guard, ToolRegistry};
 use crate::turn;
@@ -112,7 +112,6 @@ pub(crate) struct Inner {
     pub(crate) identity: Arc<CallIdentity>,
     pub(crate) config: AgentConfig,
     pub(crate) inbox: Inbox,
-    pub(crate) snapshot: Mutex<Snapshot>,
     /// Whether this process has made a request of this session (spec/loop.md §4, item 6).
     pub(crate) requested: AtomicBool,
     pub(crate) width: AtomicUsize,
@@ -145,7 +144,6 @@ impl Agent {
             identity: parts.identity,
             width: AtomicUsize::new(parts.config.max_parallel_tool_calls),
             config: parts.config,
-            snapshot: Mutex::default(),
             requested: AtomicBool::new(false),
             state: Mutex::new(State::new(last_turn)),
             status: watch::Sender::new(Status::Idle),

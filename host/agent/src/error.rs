@@ -6,8 +6,8 @@ use dsh_session::{Error as SessionError, JsonError};
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AgentError {
-    /// The log refused an event.
-    #[error("the session's log refused an event: {0}")]
+    /// The log refused an event, or could not be read.
+    #[error("the session's log: {0}")]
     Session(#[from] SessionError),
     /// A text that should be JSON is none.
     #[error("{subject} is not usable as JSON: {source}")]

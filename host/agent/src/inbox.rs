@@ -25,9 +25,7 @@ pub(crate) struct Claimed {
 impl Inbox {
     /// Folds what waits from the log, leaving out what a seed brought.
     pub(crate) fn rebuild(log: Arc<Log>) -> Result<Self, AgentError> {
-        let lists = log.read(|session| {
-            Lists::rebuild(session.events(), session.header().seed_length.unwrap_or(0))
-        })?;
+        let lists = log.read(dsh_session::Session::inbox)?;
         Ok(Self {
             log,
             lists: Mutex::new(lists),

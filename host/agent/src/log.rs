@@ -127,13 +127,19 @@ impl Log {
     }
 
     /// What the model sees now; folds what is new of the surface.
-    pub fn messages(&self) -> Messages {
-        self.lock().messages()
+    ///
+    /// # Errors
+    /// [`AgentError::Session`] when a stored message cannot be read.
+    pub fn messages(&self) -> Result<Messages, AgentError> {
+        Ok(self.lock().messages()?)
     }
 
     /// The digest of what the model sees now.
-    pub fn digest(&self) -> Digest {
-        self.lock().digest()
+    ///
+    /// # Errors
+    /// As [`Log::messages`].
+    pub fn digest(&self) -> Result<Digest, AgentError> {
+        Ok(self.lock().digest()?)
     }
 
     /// Waits until all that was appended so far is durable.

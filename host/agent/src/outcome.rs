@@ -26,11 +26,12 @@ pub struct RunError {
 }
 
 impl RunOutcome {
-    /// Folds the events from `first` on that belong to a turn opened there.
+    /// Folds the events from `first` on that belong to a turn opened there. Only what this process appended counts:
+    /// `first` is a seq that it has seen as the next one.
     #[must_use]
     pub fn of(session: &Session, first: Seq) -> Self {
         let mut outcome = Self::default();
-        let events = session.events_from(first).iter();
+        let events = session.live_from(first).iter();
         for event in events.skip_while(|event| event.kind != Kind::TurnStart) {
             outcome.take(event);
         }

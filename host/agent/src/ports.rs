@@ -149,80 +149,91 @@ impl SessionView for SessionPort {
         self.0.read(length)
     }
 
-    fn events(&self, first: u32, limit: u32, kinds: &[String]) -> Vec<JsonText> {
+    fn events(
+        &self,
+        first: u32,
+        limit: u32,
+        kinds: &[String],
+    ) -> Result<Vec<JsonText>, PluginError> {
         self.0.read(|session| {
-            let events = session.events_from(Seq(u64::from(first))).iter();
-            page(
-                limit,
-                events
-                    .filter(|event| of_kinds(event, kinds))
-                    .map(|event| event.line()),
-            )
+            let events = session.events_from(Seq(u64::from(first)));
+            let lines = events.filter_map(|event| match event {
+                Ok(event) => of_kinds(&event, kinds).then(|| Ok(event.line())),
+                Err(error) => Some(Err(unreadable(&error))),
+            });
+            page(limit, lines)
         })
     }
 
-    fn last(&self, kinds: &[String], before: Option<u32>) -> Option<JsonText> {
+    fn last(&self, kinds: &[String], before: Option<u32>) -> Result<Option<JsonText>, PluginError> {
         self.0.read(|session| {
-            let events = session.events();
-            let end = before.map_or(events.len(), |before| (before as usize).min(events.len()));
-            events[..end]
+            let end = before.map_or(session.next_seq(), |before| Seq(u64::from(before)));
+            // The newest of each kind is in memory, and mostly it is what is asked for.
+            let known = kinds
                 .iter()
-                .rev()
-                .find(|event| of_kinds(event, kinds))
-                .map(|event| event.line())
+                .map(|kind| session.last_of(&Kind::from_name(kind)));
+            let newest = known.flatten().max_by_key(|event| event.seq);
+            if !kinds.is_empty() && newest.is_none_or(|event| event.seq < end) {
+                return Ok(newest.map(|event| event.line()));
+            }
+            for event in session.log().events_before(end) {
+                let event = event.map_err(|error| unreadable(&error))?;
+                if of_kinds(&event, kinds) {
+                    return Ok(Some(event.line()));
+                }
+            }
+            Ok(None)
         })
     }
 
-    fn surface(&self) -> SurfaceView {
+    fn surface(&self) -> Result<SurfaceView, PluginError> {
         self.0.read(|session| {
             let surface = session.surface();
-            let nodes = surface.nodes().iter().filter_map(|&at| {
-                let event = session.event(at)?;
-                let message = message(event);
-                Some(Node {
+            let nodes = surface.nodes().iter().map(|&at| {
+                let event = node(session, at)?;
+                let message = message(&event);
+                Ok(Node {
                     seq: seq(at),
                     tokens: message.map_or(0, tokens),
                     calls: message.map_or(0, |message| calls(&event.kind, message)),
                 })
             });
-            SurfaceView {
-                nodes: nodes.collect(),
+            Ok(SurfaceView {
+                nodes: nodes.collect::<Result<_, PluginError>>()?,
                 generation: u32::try_from(surface.replace_generation()).unwrap_or(u32::MAX),
-            }
+            })
         })
     }
 
-    fn messages(&self, first: u32, limit: u32) -> Vec<JsonText> {
+    fn messages(&self, first: u32, limit: u32) -> Result<Vec<JsonText>, PluginError> {
         self.0.read(|session| {
             let nodes = session.surface().nodes().iter().skip(first as usize);
-            let texts = nodes.filter_map(|&at| session.event(at)).map(|event| {
-                message(event).map_or_else(String::new, |message| message.as_str().to_owned())
+            let texts = nodes.map(|&at| {
+                let event = node(session, at)?;
+                let text = message(&event).map(|message| message.as_str().to_owned());
+                Ok(text.unwrap_or_default())
             });
             page(limit, texts)
         })
     }
 
-    fn measure(&self) -> Charge {
+    fn measure(&self) -> Result<Charge, PluginError> {
         self.0.read(|session| {
             let header = session
                 .request_header()
                 .map_or(0, |header| estimate::header(&header));
-            let nodes = session
-                .surface()
-                .nodes()
-                .iter()
-                .filter_map(|&at| session.event(at));
-            let surface: u64 = nodes
-                .filter_map(|event| message(event))
-                .map(estimate::message)
-                .sum();
+            let mut surface = 0;
+            for &at in session.surface().nodes() {
+                let event = node(session, at)?;
+                surface += message(&event).map_or(0, estimate::message);
+            }
             let window = session
                 .request_context()
                 .and_then(|context| context.context_window);
-            Charge {
+            Ok(Charge {
                 tokens: u32::try_from(header + surface).unwrap_or(u32::MAX),
                 context_window: window.and_then(whole),
-            }
+            })
         })
     }
 
@@ -235,6 +246,16 @@ impl SessionView for SessionPort {
     fn projection(&self, _key: &str) -> Option<JsonText> {
         None
     }
+}
+
+/// The event of a surface node.
+fn node(session: &Session, seq: Seq) -> Result<Arc<Event>, PluginError> {
+    let event = session.event(seq).map_err(|error| unreadable(&error))?;
+    event.ok_or_else(|| PluginError::new(code::INVALID, format!("the log has no event {seq}")))
+}
+
+fn unreadable(error: &dsh_session::Error) -> PluginError {
+    PluginError::new(code::UNAVAILABLE, error.to_string())
 }
 
 fn of_kinds(event: &Event, kinds: &[String]) -> bool {
@@ -282,17 +303,21 @@ fn calls(kind: &Kind, message: Value<'_>) -> i32 {
     }
 }
 
-fn page(limit: u32, texts: impl Iterator<Item = String>) -> Vec<String> {
+fn page(
+    limit: u32,
+    texts: impl Iterator<Item = Result<String, PluginError>>,
+) -> Result<Vec<String>, PluginError> {
     let mut page: Vec<String> = Vec::new();
     let mut bytes = 0;
     for text in texts.take(limit as usize) {
+        let text = text?;
         bytes += text.len();
         if bytes > PAGE && !page.is_empty() {
             break;
         }
         page.push(text);
     }
-    page
+    Ok(page)
 }
 
 fn length(session: &Session) -> u32 {

@@ -30,7 +30,7 @@ pub(crate) struct Built {
 /// Builds the request, and logs header and context where they are news.
 pub(crate) async fn build(step: &Step<'_>, system: &str) -> Result<Built, Stop> {
     let agent = step.agent;
-    let messages = agent.log.messages();
+    let messages = agent.log.messages()?;
     let config = select(step, seed(step)).await?;
     if config.provider.is_empty() || config.model.is_empty() {
         let message =
@@ -86,7 +86,7 @@ impl Built {
     /// Whether the log still says what the request carries.
     pub(crate) fn check_against(&self, log: &Log) -> Result<(), Stop> {
         let header = log.read(dsh_session::Session::request_header);
-        if log.digest() == self.messages.digest()
+        if log.digest()? == self.messages.digest()
             && header.is_some_and(|header| header.same(&self.header))
         {
             return Ok(());

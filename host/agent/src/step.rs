@@ -13,7 +13,6 @@
 //! 8. [`Step::barrier`]: waits for the store before a decision, a request, a body.
 
 use std::future::Future;
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
 use dsh_model::{BlockAssembler, FinishReason, LlmFailure, RetryPolicy};
@@ -126,15 +125,10 @@ impl<'a> Step<'a> {
             .prompt
             .context()
             .map(|section| (section.name.as_str(), section.text.as_str()));
-        let mut snapshot = self
-            .agent
-            .snapshot
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
         let message = self
             .agent
             .log
-            .read(|session| snapshot.candidate(session, facts));
+            .read(|session| crate::prompt::snapshot_candidate(session, facts));
         message.map(|message| message.json().clone())
     }
 

@@ -11,9 +11,9 @@ use dsh_session::{Json, Kind, Seq, Session};
 pub(crate) struct Usage(TokenUsage);
 
 impl Usage {
-    /// Sums the answers from `first` on.
+    /// Sums the answers that this process appended from `first` on.
     pub(crate) fn of(session: &Session, first: Seq) -> Self {
-        let answers = session.events_from(first).iter();
+        let answers = session.live_from(first).iter();
         let answers = answers.filter(|event| event.kind == Kind::AssistantMessage);
         let usages = answers.filter_map(|event| TokenUsage::from_value(event.data.get("usage")?));
         Self(usages.fold(TokenUsage::default(), |sum, usage| TokenUsage {

@@ -24,7 +24,7 @@ impl Stream {
     /// Starts with what this process has added to the session so far.
     pub(crate) fn start(log: &Log) -> Self {
         let events = log.follow();
-        let before = log.read(|session| session.events_from(session.first_live_seq()).to_vec());
+        let before = log.read(|session| session.live_events().to_vec());
         let (end, ending) = oneshot::channel();
         let (tell, written) = oneshot::channel();
         let runtime = tokio::runtime::Handle::current();

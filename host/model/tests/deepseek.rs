@@ -97,7 +97,7 @@ fn surface(messages: &[Json]) -> Messages {
             .append(Draft::new(Kind::UserMessage, message.clone()).append(), 0)
             .unwrap();
     }
-    session.messages()
+    session.messages().unwrap()
 }
 
 fn call_config(generate: &Value) -> CallConfig {

@@ -87,15 +87,23 @@ pub trait SessionView: Send + Sync {
     fn length(&self) -> u32;
     /// Whole events from `first` on; an empty `kinds` means all. The page ends
     /// early at 1 MiB, but has one event if there is one.
-    fn events(&self, first: u32, limit: u32, kinds: &[String]) -> Vec<JsonText>;
+    ///
+    /// # Errors
+    /// What is old of a log is read from the disk, here and below.
+    fn events(
+        &self,
+        first: u32,
+        limit: u32,
+        kinds: &[String],
+    ) -> Result<Vec<JsonText>, PluginError>;
     /// The newest of these kinds, before `before` or before the end.
-    fn last(&self, kinds: &[String], before: Option<u32>) -> Option<JsonText>;
+    fn last(&self, kinds: &[String], before: Option<u32>) -> Result<Option<JsonText>, PluginError>;
     /// The surface's nodes.
-    fn surface(&self) -> SurfaceView;
+    fn surface(&self) -> Result<SurfaceView, PluginError>;
     /// Messages of the nodes from position `first`, paged as `events`.
-    fn messages(&self, first: u32, limit: u32) -> Vec<JsonText>;
+    fn messages(&self, first: u32, limit: u32) -> Result<Vec<JsonText>, PluginError>;
     /// What the next request would cost.
-    fn measure(&self) -> Charge;
+    fn measure(&self) -> Result<Charge, PluginError>;
     /// What the measure would charge for each of these messages.
     fn estimate(&self, messages: &[JsonText]) -> Vec<u32>;
     /// A projection's view, folded up to the end of the log.

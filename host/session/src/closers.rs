@@ -30,6 +30,53 @@ pub fn closers(log: &[Arc<Event>]) -> Vec<Arc<Event>> {
     closers_with(log, REPAIR_TEXTS)
 }
 
+/// [`closers`] with other sentences.
+pub fn closers_with(log: &[Arc<Event>], texts: RepairTexts<'_>) -> Vec<Arc<Event>> {
+    let mut open = OpenTurn::default();
+    log.iter().for_each(|event| open.fold(event));
+    log.last()
+        .map_or_else(Vec::new, |last| open.closers(last.seq, last.time, texts))
+}
+
+/// The events that closers are made of, as a fold: those of the open turn and of its open step. Empty between turns.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct OpenTurn {
+    events: Vec<Arc<Event>>,
+}
+
+impl OpenTurn {
+    /// Folds one event; chunks change nothing.
+    pub fn fold(&mut self, event: &Arc<Event>) {
+        match event.kind {
+            Kind::TurnStart => {
+                self.events.clear();
+                self.events.push(event.clone());
+            }
+            Kind::TurnEnd => self.events.clear(),
+            // What a finished step leaves open is not repaired.
+            Kind::StepEnd => self.events.truncate(1),
+            Kind::StepStart | Kind::AssistantMessage | Kind::ToolCall | Kind::ToolResult
+                if !self.events.is_empty() =>
+            {
+                self.events.push(event.clone());
+            }
+            _ => {}
+        }
+    }
+
+    /// The events, in the order of the log.
+    pub fn events(&self) -> &[Arc<Event>] {
+        &self.events
+    }
+
+    /// The closers of a log whose last event has this seq and time.
+    pub fn closers(&self, seq: Seq, time: i64, texts: RepairTexts<'_>) -> Vec<Arc<Event>> {
+        let mut open = Open::default();
+        self.events.iter().for_each(|event| open.fold(event));
+        open.close(seq, time, texts)
+    }
+}
+
 /// A call that the model made in the open step and that has no result.
 struct Pending<'a> {
     id: JStr<'a>,
@@ -100,49 +147,40 @@ impl<'a> Open<'a> {
             }
         }
     }
-}
 
-/// [`closers`] with other sentences.
-pub fn closers_with(log: &[Arc<Event>], texts: RepairTexts<'_>) -> Vec<Arc<Event>> {
-    // Only the last turn can be open.
-    let start = log
-        .iter()
-        .rposition(|event| matches!(event.kind, Kind::TurnStart | Kind::TurnEnd));
-    let mut open = Open::default();
-    log[start.unwrap_or(log.len())..]
-        .iter()
-        .for_each(|event| open.fold(event));
-    let (Some(turn), Some(last)) = (open.turn, log.last()) else {
-        return Vec::new();
-    };
-    let mut seq = last.seq.0;
-    let mut events = Vec::new();
-    let mut close = |kind, data, op, sources: Option<Arc<[Seq]>>| {
-        seq += 1;
-        let mut event = Event::plain(kind, Seq(seq), last.time, data);
-        event.surface_op = op;
-        event.source_event_seqs = sources;
-        events.push(Arc::new(event.with_repair_order()));
-    };
-    for (index, call) in open.pending.iter().enumerate() {
-        let own = last.seq.0 + 1 + index as u64;
-        let sources = call.call.map(|seq| Arc::from([seq]));
-        let data = result(turn, call, own, texts);
-        close(Kind::ToolResult, data, Some(SurfaceOp::Append), sources);
-    }
-    if let Some(step) = open.step {
+    fn close(&self, last: Seq, time: i64, texts: RepairTexts<'_>) -> Vec<Arc<Event>> {
+        let Some(turn) = self.turn else {
+            return Vec::new();
+        };
+        let mut seq = last.0;
+        let mut events = Vec::new();
+        let mut close = |kind, data, op, sources: Option<Arc<[Seq]>>| {
+            seq += 1;
+            let mut event = Event::plain(kind, Seq(seq), time, data);
+            event.surface_op = op;
+            event.source_event_seqs = sources;
+            events.push(Arc::new(event.with_repair_order()));
+        };
+        for (index, call) in self.pending.iter().enumerate() {
+            let own = last.0 + 1 + index as u64;
+            let sources = call.call.map(|seq| Arc::from([seq]));
+            let data = result(turn, call, own, texts);
+            close(Kind::ToolResult, data, Some(SurfaceOp::Append), sources);
+        }
+        if let Some(step) = self.step {
+            let data = Json::object(|o| {
+                o.value("turn", turn).value("step", step);
+            });
+            close(Kind::StepEnd, data, None, None);
+        }
         let data = Json::object(|o| {
-            o.value("turn", turn).value("step", step);
+            o.value("turn", turn).object("reason", |o| {
+                o.str("kind", "interrupted");
+            });
         });
-        close(Kind::StepEnd, data, None, None);
+        close(Kind::TurnEnd, data, None, None);
+        events
     }
-    let data = Json::object(|o| {
-        o.value("turn", turn).object("reason", |o| {
-            o.str("kind", "interrupted");
-        });
-    });
-    close(Kind::TurnEnd, data, None, None);
-    events
 }
 
 /// The result that a call gets in place of the one that never came.

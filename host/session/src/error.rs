@@ -115,6 +115,16 @@ pub enum Error {
         /// The line, from 1; the header is line 1.
         line: u64,
     },
+    /// A stored event that was there when the log was opened cannot be read again.
+    #[error(
+        "cannot read the stored event at seq {seq}: {reason}; check the session's log before going on"
+    )]
+    Archive {
+        /// The event asked for.
+        seq: Seq,
+        /// What failed.
+        reason: String,
+    },
     /// An inbox splice that does not fit the lists.
     #[error("{subject}: {what}")]
     Inbox {
@@ -262,6 +272,7 @@ impl Error {
             Error::UnsupportedVersion { .. } => "SESSION_VERSION_UNSUPPORTED",
             Error::HeaderShape { .. } => "SESSION_HEADER_INVALID",
             Error::Scan { .. } => "SESSION_LOG_UNREADABLE",
+            Error::Archive { .. } => "SESSION_READ_FAILED",
             Error::Inbox { .. } => "INBOX_SPLICE_INVALID",
             Error::ProjectionVersion { .. } => "PROJECTION_VERSION_TAKEN",
             Error::ProjectionRestore { .. } => "PROJECTION_RESTORE_REFUSED",

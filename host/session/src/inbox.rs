@@ -133,13 +133,16 @@ fn index(argument: f64, length: usize) -> usize {
 }
 
 impl Inbox {
-    /// Folds a log from `seed_length` (the header's, or 0) on. Pending messages survive a restart.
+    /// Folds events from `seed_length` (the header's, or 0) on. Pending messages survive a restart.
     ///
     /// # Errors
     /// [`Error::Inbox`] naming the seq of a splice that does not fit.
-    pub fn rebuild(log: &[Arc<Event>], seed_length: u64) -> Result<Inbox, Error> {
+    pub fn rebuild<'e>(
+        log: impl IntoIterator<Item = &'e Arc<Event>>,
+        seed_length: u64,
+    ) -> Result<Inbox, Error> {
         let mut inbox = Inbox::default();
-        for event in log.iter().filter(|event| event.seq.0 >= seed_length) {
+        for event in log.into_iter().filter(|event| event.seq.0 >= seed_length) {
             inbox.fold(event)?;
         }
         Ok(inbox)

@@ -8,6 +8,7 @@
 //! - [`Session::append`] is the only mutator. It validates, then commits; a refused draft leaves no trace.
 //! - Event data is text ([`Json`]): always valid, always in the one normal form that the log is written in. Typed views
 //!   ([`Value`], [`JStr`]) are read from it on demand; no tree is kept.
+//! - What is old of a long [`Log`] may stay where it is stored (an [`Archive`]); reading it can fail, folding it was done.
 //! - [`Messages`] can only be made by a session. Its digest covers every message, and costs what is new to keep.
 //! - Nothing here does I/O, reads a clock, allocates ids, or blocks: time and ids are arguments.
 //! - Bad input is an [`Error`] with a stable [`Error::code`], never a panic; nesting depth is not limited by the stack.
@@ -19,6 +20,7 @@
 mod closers;
 mod error;
 mod event;
+mod fold;
 mod fork;
 mod header;
 mod inbox;
@@ -26,6 +28,7 @@ mod interpret;
 mod json;
 mod kind;
 mod legacy;
+mod log;
 mod message;
 mod messages;
 mod request;
@@ -40,9 +43,10 @@ pub mod rows;
 pub mod scan;
 pub mod title;
 
-pub use closers::{REPAIR_TEXTS, RepairTexts, closers, closers_with};
+pub use closers::{OpenTurn, REPAIR_TEXTS, RepairTexts, closers, closers_with};
 pub use error::{Error, ErrorClass, SurfaceFault};
 pub use event::{Draft, Event, Seq, Stored, SurfaceOp};
+pub use fold::Fold;
 pub use fork::{core_fork, prompt_fork_cut, subagent_fork_cut};
 pub use header::{Header, Origin};
 pub use inbox::{Claimed, Inbox, Splice, Target};
@@ -51,6 +55,7 @@ pub use json::{
     ArrayWriter, Entries, Items, JStr, Json, JsonError, Kind as ValueKind, ObjectWriter, Value,
 };
 pub use kind::Kind;
+pub use log::{Archive, Events, EventsBefore, Log, Piece};
 pub use messages::{Digest, Message, Messages};
 pub use request::{RequestContext, RequestHeader};
 pub use session::Session;

@@ -7,7 +7,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::{Event, Json, Kind, Seq, Value, message};
+use crate::log::Log;
+use crate::{Error, Event, Json, Kind, Seq, Value, message};
 
 /// The digest of a list of messages. Equal digests mean equal lists.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -184,18 +185,16 @@ impl Derivation {
         }
     }
 
-    /// Folds the nodes that are new and gives the list.
-    pub(crate) fn current(&mut self, nodes: &[Seq], log: &[Arc<Event>]) -> &Messages {
+    /// Folds the nodes that are new and gives the list. After an error, what was folded stands.
+    pub(crate) fn current(&mut self, nodes: &[Seq], log: &Log) -> Result<&Messages, Error> {
         for node in &nodes[self.marks.len()..] {
-            let event = usize::try_from(node.0)
-                .ok()
-                .and_then(|index| log.get(index));
-            if let Some(message) = event.and_then(|event| Message::of(event)) {
+            let event = log.event(*node)?;
+            if let Some(message) = event.and_then(|event| Message::of(&event)) {
                 self.list.push(message);
             }
             self.marks.push((self.list.len(), self.list.digest));
         }
-        &self.list
+        Ok(&self.list)
     }
 }
 

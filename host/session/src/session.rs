@@ -2,22 +2,21 @@
 
 use std::sync::Arc;
 
+use crate::log::{Events, Log};
 use crate::messages::{Derivation, Digest};
 use crate::surface::Plan;
 use crate::{
-    Draft, Error, Event, Header, Json, Kind, Messages, RequestContext, RequestHeader, Seq, Surface,
-    Value, message, request,
+    Draft, Error, Event, Fold, Header, Inbox, Json, Kind, Messages, RequestContext, RequestHeader,
+    Seq, Surface, Value, message, request,
 };
 
 /// One session in memory. A plain single-threaded value: whoever shares it puts a lock around it.
 pub struct Session {
     header: Header,
-    events: Vec<Arc<Event>>,
+    log: Log,
+    fold: Fold,
     first_live_seq: u64,
-    surface: Surface,
     derivation: Derivation,
-    /// The newest event of each known kind, by [`Kind::index`]; `u64::MAX` for none.
-    newest: [u64; Kind::KNOWN.len()],
 }
 
 impl Session {
@@ -27,13 +26,13 @@ impl Session {
     /// [`Error::HeaderShape`].
     pub fn new(header: Header) -> Result<Session, Error> {
         header.check()?;
+        let fold = Fold::new(header.seed_length.unwrap_or(0));
         Ok(Session {
             header,
-            events: Vec::new(),
+            log: Log::default(),
+            fold,
             first_live_seq: 0,
-            surface: Surface::default(),
             derivation: Derivation::default(),
-            newest: [u64::MAX; Kind::KNOWN.len()],
         })
     }
 
@@ -59,7 +58,6 @@ impl Session {
         time: i64,
     ) -> Result<(Session, Option<Error>), Error> {
         let mut session = Session::new(header)?;
-        session.events.reserve(seed.len() + 1);
         let mut fault = None;
         for (index, event) in seed.into_iter().enumerate() {
             match check_seed(&event, index as u64).and_then(|()| session.check(&event)) {
@@ -70,7 +68,7 @@ impl Session {
                 }
             }
         }
-        session.first_live_seq = session.events.len() as u64;
+        session.first_live_seq = session.log.len();
         if session
             .last()
             .is_none_or(|last| last.kind != Kind::SessionEndSeed)
@@ -99,42 +97,60 @@ impl Session {
         &self.header.id
     }
 
-    /// The whole log.
-    pub fn events(&self) -> &[Arc<Event>] {
-        &self.events
+    /// The log. What is old of it may have to be read from where it is stored.
+    pub fn log(&self) -> &Log {
+        &self.log
     }
 
-    /// The events from `seq` on; none past the end.
-    pub fn events_from(&self, seq: Seq) -> &[Arc<Event>] {
-        let start = usize::try_from(seq.0)
-            .unwrap_or(usize::MAX)
-            .min(self.events.len());
-        &self.events[start..]
+    /// The events from `seq` on; none past the end. Stored ones are read piece by piece, which may fail.
+    pub fn events_from(&self, seq: Seq) -> Events<'_> {
+        self.log.events_from(seq)
     }
 
-    /// The event at `seq`.
-    pub fn event(&self, seq: Seq) -> Option<&Arc<Event>> {
-        usize::try_from(seq.0)
-            .ok()
-            .and_then(|index| self.events.get(index))
+    /// The events since this object lives: what came after the seed or the stored log. Always in memory.
+    pub fn live_events(&self) -> &[Arc<Event>] {
+        self.live_from(Seq(0))
+    }
+
+    /// [`Session::live_events`] from `seq` on.
+    pub fn live_from(&self, seq: Seq) -> &[Arc<Event>] {
+        self.log.tail_from(Seq(seq.0.max(self.first_live_seq)))
+    }
+
+    /// The event at `seq`; `None` past the end.
+    ///
+    /// # Errors
+    /// [`Error::Archive`] when it has to be read and cannot.
+    pub fn event(&self, seq: Seq) -> Result<Option<Arc<Event>>, Error> {
+        self.log.event(seq)
     }
 
     /// The seq that the next event will have, which is the log's length.
     pub fn next_seq(&self) -> Seq {
-        Seq(self.events.len() as u64)
+        Seq(self.log.len())
     }
 
     /// The newest event.
     pub fn last(&self) -> Option<&Arc<Event>> {
-        self.events.last()
+        self.fold.last()
     }
 
-    /// The newest event of a kind; in constant time for a known one.
+    /// The newest event of a kind, foreign ones included; always in memory.
     pub fn last_of(&self, kind: &Kind) -> Option<&Arc<Event>> {
-        match kind.index() {
-            Some(index) => self.event(Seq(self.newest[index])),
-            None => self.events.iter().rfind(|event| event.kind == *kind),
-        }
+        self.fold.last_of(kind)
+    }
+
+    /// The newest `user/message` whose source is this plugin, on the surface or not; always in memory.
+    pub fn last_from(&self, plugin: &str) -> Option<&Arc<Event>> {
+        self.fold.last_from(plugin)
+    }
+
+    /// What waits in the inbox (§8).
+    ///
+    /// # Errors
+    /// [`Error::Inbox`] naming the first splice of the log that does not fit.
+    pub fn inbox(&self) -> Result<Inbox, Error> {
+        self.fold.inbox()
     }
 
     /// How many events were there before this object lived: the seed's or the stored log's length.
@@ -147,7 +163,7 @@ impl Session {
     /// The data is lossless by its type, message shapes and pairing are not checked here, and any kind may be appended.
     ///
     /// # Errors
-    /// [`Error::Removed`], [`Error::Surface`].
+    /// [`Error::Removed`], [`Error::Surface`]; [`Error::Archive`] when a tool result replaces one that cannot be read.
     pub fn append(&mut self, draft: Draft, time: i64) -> Result<Arc<Event>, Error> {
         if let Some(what) = removed(&draft.kind, draft.data.value()) {
             return Err(Error::Removed {
@@ -172,35 +188,42 @@ impl Session {
     }
 
     fn check(&self, event: &Event) -> Result<Plan, Error> {
-        self.surface.check(event, |seq| self.event(seq))
+        self.fold.check(event, |seq| self.event(seq))
     }
 
     fn commit(&mut self, event: Arc<Event>, plan: Plan) {
-        if let Some(index) = event.kind.index() {
-            self.newest[index] = event.seq.0;
+        if let Plan::Replace { first, last } = plan {
+            self.log
+                .drop_kept(&self.fold.surface().nodes()[first..=last]);
         }
-        let changed = self.surface.apply(event.seq, plan);
+        let changed = self.fold.apply(&event, plan);
         self.derivation.invalidate(changed);
-        self.events.push(event);
+        self.log.push(event);
     }
 
     /// The surface as of the last event.
     pub fn surface(&self) -> &Surface {
-        &self.surface
+        self.fold.surface()
     }
 
     /// What the model sees as of the last event. A snapshot, cheap to take and to keep; costs what is new.
-    pub fn messages(&mut self) -> Messages {
+    ///
+    /// # Errors
+    /// [`Error::Archive`] when a message has to be read and cannot.
+    pub fn messages(&mut self) -> Result<Messages, Error> {
         self.derivation
-            .current(self.surface.nodes(), &self.events)
-            .clone()
+            .current(self.fold.surface().nodes(), &self.log)
+            .cloned()
     }
 
     /// The digest of [`Session::messages`]: a request is current when its own digest is this one.
-    pub fn digest(&mut self) -> Digest {
+    ///
+    /// # Errors
+    /// As [`Session::messages`].
+    pub fn digest(&mut self) -> Result<Digest, Error> {
         self.derivation
-            .current(self.surface.nodes(), &self.events)
-            .digest()
+            .current(self.fold.surface().nodes(), &self.log)
+            .map(Messages::digest)
     }
 
     /// The latest request header, canonical (§4).

@@ -2,7 +2,11 @@
 //!
 //! A fold in two halves: [`Surface::check`] plans and refuses without touching anything, `apply` cannot fail. So a
 //! refused event leaves nothing behind.
+//!
+//! A node is found in logarithmic time: it has an *anchor*, its own seq when it was appended and the anchor of the first
+//! node that it replaced otherwise. Anchors ascend along the surface whatever was replaced, so they can be searched.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::{Error, Event, Kind, Seq, SurfaceFault, SurfaceOp, Value};
@@ -11,6 +15,10 @@ use crate::{Error, Event, Kind, Seq, SurfaceFault, SurfaceOp, Value};
 #[derive(Clone, Debug, Default)]
 pub struct Surface {
     nodes: Vec<Seq>,
+    /// The anchor of each node.
+    anchors: Vec<Seq>,
+    /// The anchors of nodes that replaced others.
+    moved: HashMap<Seq, Seq>,
     replace_generation: u64,
     next: u64,
 }
@@ -37,6 +45,11 @@ impl Surface {
         &self.nodes
     }
 
+    /// The seq that the next event must have.
+    pub(crate) fn next_seq(&self) -> Seq {
+        Seq(self.next)
+    }
+
     /// How many replaces there were.
     pub fn replace_generation(&self) -> u64 {
         self.replace_generation
@@ -45,11 +58,11 @@ impl Surface {
     /// Checks the next event and folds it. `find` gives earlier events; only a replacing tool result asks.
     ///
     /// # Errors
-    /// [`Error::Surface`], the first rule broken; the surface is unchanged then.
-    pub fn push<'e>(
+    /// [`Error::Surface`], the first rule broken, or what `find` failed with; the surface is unchanged then.
+    pub fn push(
         &mut self,
         event: &Event,
-        find: impl Fn(Seq) -> Option<&'e Arc<Event>>,
+        find: impl Fn(Seq) -> Result<Option<Arc<Event>>, Error>,
     ) -> Result<(), Error> {
         let plan = self.check(event, find)?;
         self.apply(event.seq, plan);
@@ -57,23 +70,32 @@ impl Surface {
     }
 
     /// Checks a candidate and leaves the surface as it is.
-    pub(crate) fn check<'e>(
+    pub(crate) fn check(
         &self,
         event: &Event,
-        find: impl Fn(Seq) -> Option<&'e Arc<Event>>,
+        find: impl Fn(Seq) -> Result<Option<Arc<Event>>, Error>,
     ) -> Result<Plan, Error> {
-        self.plan(event, find).map_err(|fault| Error::Surface {
+        let refused = |fault| Error::Surface {
             kind: event.kind.clone(),
             seq: event.seq,
             fault,
-        })
+        };
+        let plan = self.plan(event).map_err(refused)?;
+        // Only a tool result that replaces another one is compared with an earlier event.
+        if let Plan::Replace { first, .. } = plan
+            && event.kind == Kind::ToolResult
+        {
+            let target = self.nodes[first];
+            let old = find(target)?.filter(|old| old.kind == Kind::ToolResult);
+            let old = old.ok_or_else(|| refused(SurfaceFault::ToolTarget(target)))?;
+            if !same_but_content(old.data.value(), event.data.value()) {
+                return Err(refused(SurfaceFault::ToolRewrite));
+            }
+        }
+        Ok(plan)
     }
 
-    fn plan<'e>(
-        &self,
-        event: &Event,
-        find: impl Fn(Seq) -> Option<&'e Arc<Event>>,
-    ) -> Result<Plan, SurfaceFault> {
+    fn plan(&self, event: &Event) -> Result<Plan, SurfaceFault> {
         if event.seq.0 != self.next {
             return Err(SurfaceFault::NotContiguous {
                 expected: self.next,
@@ -109,22 +131,22 @@ impl Surface {
         };
         let shadowed = &self.nodes[first..=last];
         check_cover(shadowed, sources.unwrap_or_default())?;
-        if event.kind == Kind::ToolResult {
-            let [target] = shadowed else {
-                return Err(SurfaceFault::ToolRange);
-            };
-            let old = find(*target).filter(|old| old.kind == Kind::ToolResult);
-            let old = old.ok_or(SurfaceFault::ToolTarget(*target))?;
-            if !same_but_content(old.data.value(), event.data.value()) {
-                return Err(SurfaceFault::ToolRewrite);
-            }
+        if event.kind == Kind::ToolResult && first != last {
+            return Err(SurfaceFault::ToolRange);
         }
         Ok(Plan::Replace { first, last })
     }
 
-    /// Where a node stands. Searched from the end: what is replaced is mostly recent.
-    fn position(&self, seq: Seq) -> Option<usize> {
-        self.nodes.iter().rposition(|node| *node == seq)
+    /// Where a node stands.
+    pub(crate) fn position(&self, seq: Seq) -> Option<usize> {
+        let anchor = self.moved.get(&seq).copied().unwrap_or(seq);
+        let at = self.anchors.binary_search(&anchor).ok()?;
+        (self.nodes[at] == seq).then_some(at)
+    }
+
+    /// Whether a seq is on the surface.
+    pub fn contains(&self, seq: Seq) -> bool {
+        self.position(seq).is_some()
     }
 
     /// Makes a checked change. Gives the index of the first node that is no longer what it was.
@@ -134,10 +156,16 @@ impl Surface {
             Plan::Nothing => self.nodes.len(),
             Plan::Push => {
                 self.nodes.push(seq);
+                self.anchors.push(seq);
                 self.nodes.len() - 1
             }
             Plan::Replace { first, last } => {
-                self.nodes.splice(first..=last, [seq]);
+                for gone in self.nodes.splice(first..=last, [seq]) {
+                    self.moved.remove(&gone);
+                }
+                let anchor = self.anchors[first];
+                self.anchors.drain(first + 1..=last);
+                self.moved.insert(seq, anchor);
                 self.replace_generation += 1;
                 first
             }

@@ -51,13 +51,13 @@ fn fault(session: &mut Session, draft: Draft) -> SurfaceFault {
     let before = (
         session.next_seq(),
         session.surface().nodes().to_vec(),
-        session.digest(),
+        session.digest().unwrap(),
     );
     let error = session.append(draft, 0).unwrap_err();
     let after = (
         session.next_seq(),
         session.surface().nodes().to_vec(),
-        session.digest(),
+        session.digest().unwrap(),
     );
     assert_eq!(before, after, "a refused event leaves no trace");
     match error {
@@ -204,7 +204,7 @@ fn removed_vocabulary_is_refused_before_the_surface_is_asked() {
             .append(Draft::new(foreign, Json::null()), 0)
             .is_err()
     );
-    assert!(session.events().is_empty());
+    assert!(session.log().is_empty());
 }
 
 #[test]
@@ -221,4 +221,37 @@ fn the_newest_event_of_a_kind_is_known() {
         note.line(),
         r#"{"type":"acme/x","seq":3,"time":5,"data":null,"ignorable":true}"#
     );
+}
+
+/// Whatever was replaced, and by what, each node is found where it stands and no other seq is.
+#[test]
+fn a_node_is_found_after_any_replaces() {
+    let mut state = 0x2545_F491_4F6C_DD1D_u64;
+    let mut below = |bound: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state % bound as u64) as usize
+    };
+    for _ in 0..40 {
+        let mut session = session();
+        for index in 0..60 {
+            let nodes = session.surface().nodes().to_vec();
+            let draft = user(&format!("m{index}"));
+            let draft = if nodes.is_empty() || below(3) == 0 {
+                draft.append()
+            } else {
+                let first = below(nodes.len());
+                let last = first + below((nodes.len() - first).min(4));
+                let gone = nodes[first..=last].to_vec();
+                draft.replace(nodes[first], nodes[last]).sources(gone)
+            };
+            session.append(draft, 0).unwrap();
+            let nodes = session.surface().nodes();
+            for seq in (0..=index + 1).map(Seq) {
+                let stands = nodes.iter().position(|node| *node == seq);
+                assert_eq!(session.surface().position(seq), stands);
+            }
+        }
+    }
 }

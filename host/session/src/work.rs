@@ -18,9 +18,9 @@ pub struct ConsumedWork {
 
 impl ConsumedWork {
     /// Folds a whole log.
-    pub fn of(log: &[Arc<Event>]) -> ConsumedWork {
+    pub fn of<'e>(log: impl IntoIterator<Item = &'e Arc<Event>>) -> ConsumedWork {
         let mut work = ConsumedWork::default();
-        log.iter().for_each(|event| work.fold(event));
+        log.into_iter().for_each(|event| work.fold(event));
         work
     }
 

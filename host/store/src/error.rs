@@ -104,6 +104,14 @@ pub enum StoreError {
         /// The seq given.
         got: u64,
     },
+    /// The session's own log could not be read.
+    #[error("session {id:?}: {source}")]
+    Session {
+        /// The session.
+        id: String,
+        /// What the session said.
+        source: dsh_session::Error,
+    },
     /// The writer was closed.
     #[error("the writer of session {id:?} is closed")]
     Closed {
@@ -115,6 +123,14 @@ pub enum StoreError {
     EmptyName {
         /// Which value.
         what: &'static str,
+    },
+    /// A projection cache that this program does not read or write. Nothing depends on the file.
+    #[error("projection cache {} is not usable: {reason}; move it away and it is made anew", path.display())]
+    ProjectionCache {
+        /// The file.
+        path: PathBuf,
+        /// What it is instead.
+        reason: String,
     },
     /// A configuration value out of its range.
     #[error("store configuration: {0}")]
@@ -141,8 +157,10 @@ impl StoreError {
             Self::Damaged { damage, .. } => damage.class.code(),
             Self::TailChanged { .. } => "SESSION_TAIL_CHANGED",
             Self::Sequence { .. } => "SESSION_SEQUENCE",
+            Self::Session { source, .. } => source.code(),
             Self::Closed { .. } => "SESSION_WRITER_CLOSED",
             Self::EmptyName { .. } => "SESSION_NAME_EMPTY",
+            Self::ProjectionCache { .. } => "PROJECTION_CACHE_UNUSABLE",
             Self::Config(_) => "STORE_CONFIG",
         }
     }

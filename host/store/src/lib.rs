@@ -45,6 +45,7 @@ mod writer;
 
 pub mod frame;
 pub mod layout;
+pub mod projcache;
 pub mod storage;
 
 pub use damage::{Damage, DamageClass, Stage};

@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use dsh_session::{Event, Header, Interpreted, Seq, Session, Stored, closers, interpret_prefix};
+use dsh_session::{
+    Event, Header, Interpreted, Log, Seq, Session, Stored, closers, interpret_prefix,
+};
 
 use crate::layout::{self, Compression};
 use crate::scan::{Scanned, scan};
@@ -41,7 +43,7 @@ pub struct Inspection {
     /// The header.
     pub header: Header,
     /// The longest sound prefix, upgraded where events had an older shape, without closers.
-    pub events: Vec<Arc<Event>>,
+    pub log: Log,
     /// The events that would close an open turn; empty when the log is damaged.
     pub closers: Vec<Arc<Event>>,
     /// How many events were upgraded in memory.
@@ -135,7 +137,7 @@ pub(crate) fn load(
         path: path.to_owned(),
         bytes: bytes.len() as u64,
         header,
-        events: judged.events,
+        log: judged.events.into(),
         closers,
         migrated: judged.migrated,
         torn,

@@ -168,22 +168,25 @@ fn killed_again_and_again(plain: bool, rounds: u64) {
         let found = store.inspect(&Target::Id("s".into())).unwrap();
         assert_eq!(found.damage, None, "round {round}");
         assert!(
-            found.events.len() as u64 >= durable,
+            found.log.len() >= durable,
             "round {round}: {durable} durable, {} there",
-            found.events.len()
+            found.log.len()
         );
+        let events = found.log.to_vec().unwrap();
         assert!(
-            found.events.starts_with(&before),
+            events.starts_with(&before),
             "round {round}: history changed"
         );
-        for (seq, event) in (0..).zip(&found.events) {
+        for (seq, event) in (0..).zip(&events) {
             assert_eq!(event.seq.0, seq);
         }
         let (session, writer) = store.resume("s", 1).unwrap();
-        assert!(session.events().starts_with(&found.events));
+        assert!(session.log().to_vec().unwrap().starts_with(&events));
+        let log = session.log().to_vec().unwrap();
         drop(writer);
-        before = store.inspect(&Target::Id("s".into())).unwrap().events;
-        assert_eq!(before, session.events());
+        let before_log = store.inspect(&Target::Id("s".into())).unwrap();
+        before = before_log.log.to_vec().unwrap();
+        assert_eq!(before, log);
     }
     assert!(before.len() > 10, "the children wrote next to nothing");
 }

@@ -131,7 +131,8 @@ impl Store {
     /// disk before the first batch, which takes the lock.
     ///
     /// # Errors
-    /// [`StoreError::AlreadyExists`], [`StoreError::Layout`], [`StoreError::EmptyName`], [`StoreError::Io`].
+    /// [`StoreError::AlreadyExists`], [`StoreError::Layout`], [`StoreError::EmptyName`], [`StoreError::Io`];
+    /// [`StoreError::Session`] when an event that the session already has cannot be read.
     pub fn create(&self, session: &Session) -> Result<Writer, StoreError> {
         let id = session.id();
         if let Some(path) = self.locate(id)?.only(id, self.config.compression)? {
@@ -147,8 +148,12 @@ impl Store {
             self.encoding(),
         )?;
         let writer = self.writer(log, 0)?;
-        for event in session.events() {
-            writer.enqueue(event.clone())?;
+        for event in session.events_from(Seq(0)) {
+            let event = event.map_err(|source| StoreError::Session {
+                id: id.to_string(),
+                source,
+            })?;
+            writer.enqueue(event)?;
         }
         Ok(writer)
     }
@@ -163,7 +168,7 @@ impl Store {
         let (loaded, session, log) = self.open_for_writing(id, time_ms)?;
         let stored = loaded.stored.len() as u64;
         let writer = self.writer(log, stored)?;
-        for event in session.events_from(Seq(stored)) {
+        for event in session.live_events() {
             writer.enqueue(event.clone())?;
         }
         Ok((session, writer))

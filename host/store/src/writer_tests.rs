@@ -18,10 +18,10 @@ fn slow(root: &Path) -> StoreConfig {
     }
 }
 
-fn count(store: &Store, id: &str) -> usize {
+fn count(store: &Store, id: &str) -> u64 {
     let found = store.inspect(&Target::Id(id.into())).unwrap();
     assert_eq!((found.damage, found.torn), (None, None));
-    found.events.len()
+    found.log.len()
 }
 
 #[tokio::test]
@@ -162,7 +162,7 @@ fn dropping_a_writer_writes_what_is_queued_and_gives_the_lock_back() {
     let (session, writer) = store.resume("a", 5).unwrap();
     assert_eq!(store.resume("a", 5).err().unwrap().code(), "SESSION_LOCKED");
     assert_eq!(
-        session.events().len(),
+        session.next_seq().0,
         2,
         "end-seed is the session's first new event"
     );
@@ -171,7 +171,7 @@ fn dropping_a_writer_writes_what_is_queued_and_gives_the_lock_back() {
     let (session, writer) = store.resume("a", 5).unwrap();
     drop(store);
     assert_eq!(
-        session.events().len(),
+        session.next_seq().0,
         2,
         "reopening an untouched session does not grow it"
     );

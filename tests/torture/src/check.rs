@@ -59,7 +59,7 @@ impl Expected {
         for event in events {
             let log = &self.log;
             self.folded
-                .push(event, |seq| log.get(usize::try_from(seq.0).ok()?))
+                .push(event, |seq| Ok(log.get(seq.0 as usize).cloned()))
                 .expect("a session accepted it");
             self.log.push(event.clone());
             self.surfaces.push(self.folded.nodes().to_vec());
@@ -77,12 +77,12 @@ pub struct Checker {
 
 /// The events of a log as it was read.
 pub fn events(found: &Inspection) -> Vec<Arc<Event>> {
-    found.events.clone()
+    found.log.to_vec().expect("the log can be read")
 }
 
 /// The events of a session.
 pub fn all(session: &Session) -> Vec<Arc<Event>> {
-    session.events().to_vec()
+    session.log().to_vec().expect("the log can be read")
 }
 
 impl Checker {

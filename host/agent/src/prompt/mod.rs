@@ -17,7 +17,7 @@ use dsh_session::{Json, Value};
 
 pub use component::ComponentPrompt;
 pub use facts::HostFacts;
-pub(crate) use snapshot::Snapshot;
+pub(crate) use snapshot::candidate as snapshot_candidate;
 
 use crate::cancel::Signal;
 use crate::dispatch::{Dispatch, EventContext};

@@ -6,7 +6,7 @@
 //! that no step took in does not count as told, and a resumed session knows
 //! what the one before it said.
 
-use dsh_session::{Event, Json, Kind, Seq, Session, Value};
+use dsh_session::{Event, Json, Session, Value};
 
 use crate::message::{Message, text_block};
 
@@ -17,71 +17,33 @@ const LEAD: &str =
     "Current runtime context. It replaces any runtime context given earlier in this conversation.";
 const CLEARED: &str = "No runtime context applies any more. Disregard any runtime context given earlier in this conversation.";
 
-/// What was told last, folded as far as the log was read.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Snapshot {
-    read: u64,
-    last: Option<Told>,
-}
-
-#[derive(Clone, Debug)]
-struct Told {
-    seq: Seq,
-    text: String,
-}
-
-impl Snapshot {
-    /// The message that tells these facts, if it has to be told at this point of the log.
-    pub(crate) fn candidate<'a>(
-        &mut self,
-        session: &Session,
-        facts: impl Iterator<Item = (&'a str, &'a str)>,
-    ) -> Option<Message> {
-        self.fold(session);
-        let facts: Vec<_> = facts.collect();
-        let standing = self
-            .last
-            .as_ref()
-            .filter(|told| session.surface().nodes().contains(&told.seq));
-        if facts.is_empty() {
-            // Nothing was ever told: nothing to take back.
-            self.last.as_ref()?;
-            return standing
-                .is_none_or(|told| told.text != CLEARED)
-                .then(cleared);
-        }
-        let text = rendered(&facts);
-        standing
-            .is_none_or(|told| told.text != text)
-            .then(|| snapshot(&facts, &text))
+/// The message that tells these facts, if it has to be told at this point of the log.
+pub(crate) fn candidate<'a>(
+    session: &Session,
+    facts: impl Iterator<Item = (&'a str, &'a str)>,
+) -> Option<Message> {
+    let facts: Vec<_> = facts.collect();
+    let last = session
+        .last_from(PLUGIN)
+        .and_then(|event| Some((event.seq, told(event)?)));
+    let standing = last
+        .as_ref()
+        .filter(|(seq, _)| session.surface().contains(*seq));
+    if facts.is_empty() {
+        // Nothing was ever told: nothing to take back.
+        last.as_ref()?;
+        return standing
+            .is_none_or(|(_, text)| text != CLEARED)
+            .then(cleared);
     }
-
-    fn fold(&mut self, session: &Session) {
-        for event in session.events_from(Seq(self.read)) {
-            if let Some(text) = told(event) {
-                self.last = Some(Told {
-                    seq: event.seq,
-                    text,
-                });
-            }
-        }
-        self.read = session.next_seq().0;
-    }
+    let text = rendered(&facts);
+    standing
+        .is_none_or(|(_, told)| *told != text)
+        .then(|| snapshot(&facts, &text))
 }
 
-/// The text of a snapshot message, for an event that is one.
+/// The text of a snapshot message.
 fn told(event: &Event) -> Option<String> {
-    if event.kind != Kind::UserMessage {
-        return None;
-    }
-    let plugin = event
-        .data
-        .value()
-        .path(&["source", "plugin"])
-        .and_then(Value::string)?;
-    if !plugin.is(PLUGIN) {
-        return None;
-    }
     let first = event.data.get("content")?.items().next()?;
     Some(first.get("text").and_then(Value::text)?.into_owned())
 }

@@ -1,6 +1,6 @@
 use dsh_session::{Draft, Header, Json, Kind, Seq, Session, Value};
 
-use super::{CLEARED, LEAD, Snapshot};
+use super::{CLEARED, LEAD, candidate};
 use crate::message::{Message, text_block};
 
 fn session() -> Session {
@@ -34,19 +34,13 @@ fn text(message: &Message) -> String {
 
 #[test]
 fn nothing_is_told_where_there_is_nothing_to_tell() {
-    assert!(
-        Snapshot::default()
-            .candidate(&session(), [].into_iter())
-            .is_none()
-    );
+    assert!(candidate(&session(), [].into_iter()).is_none());
 }
 
 #[test]
 fn a_snapshot_is_told_once_and_again_when_it_changed() {
-    let (mut session, mut snapshot) = (session(), Snapshot::default());
-    let first = snapshot
-        .candidate(&session, [("a", "one"), ("b", "two")].into_iter())
-        .unwrap();
+    let mut session = session();
+    let first = candidate(&session, [("a", "one"), ("b", "two")].into_iter()).unwrap();
     assert_eq!(text(&first), format!("{LEAD}\n\none\n\ntwo"));
     let source = first.json().get("source").unwrap();
     assert_eq!(
@@ -58,50 +52,30 @@ fn a_snapshot_is_told_once_and_again_when_it_changed() {
         r#"[{"name":"a","text":"one"},{"name":"b","text":"two"}]"#
     );
     // A candidate that no step took in does not count as told.
-    assert!(
-        snapshot
-            .candidate(&session, [("a", "one"), ("b", "two")].into_iter())
-            .is_some()
-    );
+    assert!(candidate(&session, [("a", "one"), ("b", "two")].into_iter()).is_some());
     enter(&mut session, &first);
-    assert!(
-        snapshot
-            .candidate(&session, [("a", "one"), ("b", "two")].into_iter())
-            .is_none()
-    );
-    assert!(
-        snapshot
-            .candidate(&session, [("a", "other")].into_iter())
-            .is_some()
-    );
+    assert!(candidate(&session, [("a", "one"), ("b", "two")].into_iter()).is_none());
+    assert!(candidate(&session, [("a", "other")].into_iter()).is_some());
     // Another process, which reads the same log, knows as much.
-    assert!(
-        Snapshot::default()
-            .candidate(&session, [("a", "one"), ("b", "two")].into_iter())
-            .is_none()
-    );
+    assert!(candidate(&session, [("a", "one"), ("b", "two")].into_iter()).is_none());
 }
 
 #[test]
 fn cleared_facts_are_taken_back_once() {
-    let (mut session, mut snapshot) = (session(), Snapshot::default());
-    let first = snapshot
-        .candidate(&session, [("a", "one")].into_iter())
-        .unwrap();
+    let mut session = session();
+    let first = candidate(&session, [("a", "one")].into_iter()).unwrap();
     enter(&mut session, &first);
-    let cleared = snapshot.candidate(&session, [].into_iter()).unwrap();
+    let cleared = candidate(&session, [].into_iter()).unwrap();
     assert_eq!(text(&cleared), CLEARED);
     assert!(cleared.json().get("source").unwrap().get("form").is_none());
     enter(&mut session, &cleared);
-    assert!(snapshot.candidate(&session, [].into_iter()).is_none());
+    assert!(candidate(&session, [].into_iter()).is_none());
 }
 
 #[test]
 fn a_replaced_snapshot_is_told_again() {
-    let (mut session, mut snapshot) = (session(), Snapshot::default());
-    let first = snapshot
-        .candidate(&session, [("a", "one")].into_iter())
-        .unwrap();
+    let mut session = session();
+    let first = candidate(&session, [("a", "one")].into_iter()).unwrap();
     let at = enter(&mut session, &first);
     let source = Json::object(|source| {
         source.str("kind", "plugin").str("plugin", "compact");
@@ -111,13 +85,6 @@ fn a_replaced_snapshot_is_told_again() {
         .replace(at, at)
         .sources(vec![at]);
     session.append(replace, 0).unwrap();
-    assert!(
-        snapshot
-            .candidate(&session, [("a", "one")].into_iter())
-            .is_some()
-    );
-    assert_eq!(
-        text(&snapshot.candidate(&session, [].into_iter()).unwrap()),
-        CLEARED
-    );
+    assert!(candidate(&session, [("a", "one")].into_iter()).is_some());
+    assert_eq!(text(&candidate(&session, [].into_iter()).unwrap()), CLEARED);
 }

@@ -76,7 +76,7 @@ async fn a_claim_takes_all_of_next_step_then_one_of_next_turn_and_enters_in_that
 async fn a_fork_starts_with_an_empty_inbox() {
     let parent = quiet();
     parent.agent.inject(&person("the parent's")).unwrap();
-    let seed = parent.log.read(|session| session.events().to_vec());
+    let seed = parent.log.read(|session| session.log().to_vec().unwrap());
     let mut header = Header::new("fork", 0);
     header.seed_length = Some(seed.len() as u64);
     let session = Session::with_seed(header, seed, 0).unwrap();

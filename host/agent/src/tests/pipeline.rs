@@ -385,7 +385,7 @@ async fn a_block_drops_the_bodys_contexts_and_keeps_its_own() {
         (line.as_str(), text.as_str()),
         ("tool/result A error", "Error: do it again")
     );
-    let surface = rig.log.messages().to_json().as_str().to_owned();
+    let surface = rig.log.messages().unwrap().to_json().as_str().to_owned();
     assert!(
         surface.contains("hook's") && !surface.contains("body's"),
         "{surface}"

@@ -347,7 +347,7 @@ pub(super) fn session() -> Session {
 
 /// The same log, as another process finds it.
 pub(super) fn reopened(rig: &Rig) -> Session {
-    let events = rig.log.read(|session| session.events().to_vec());
+    let events = rig.log.read(|session| session.log().to_vec().unwrap());
     Session::restore(Header::new("s1", 0), events, 0).unwrap()
 }
 
@@ -443,8 +443,7 @@ impl Rig {
         let lines = self.log.read(|session| {
             session
                 .events_from(self.first)
-                .iter()
-                .map(|event| line(event))
+                .map(|event| line(&event.unwrap()))
                 .collect()
         });
         let mut lines: Vec<String> = lines;
@@ -460,10 +459,8 @@ impl Rig {
     /// The content of a call's result, joined.
     pub(super) fn result(&self, call: &str) -> String {
         let data = self.log.read(|session| {
-            let results = session
-                .events()
-                .iter()
-                .filter(|event| event.kind == Kind::ToolResult);
+            let events = session.log().to_vec().unwrap();
+            let results = events.iter().filter(|event| event.kind == Kind::ToolResult);
             results
                 .map(|event| event.data.clone())
                 .find(|data| call_id(data.value()) == call)

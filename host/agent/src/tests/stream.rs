@@ -138,10 +138,8 @@ async fn a_retry_stays_in_its_step_and_starts_with_an_empty_assembler() {
     });
     assert!(message.as_str().contains(r#""text":"whole""#), "{message}");
     let ids = rig.log.read(|session| {
-        let retries = session
-            .events()
-            .iter()
-            .filter(|event| event.kind == Kind::LlmRetry);
+        let events = session.log().to_vec().unwrap();
+        let retries = events.iter().filter(|event| event.kind == Kind::LlmRetry);
         retries
             .map(|event| event.data.get("retryId").unwrap().as_str().to_owned())
             .collect::<Vec<_>>()

@@ -211,9 +211,9 @@ fn child_lists_and_loads() {
     let read = json!({
         "id": *id,
         "cwd": session.header().cwd.as_deref(),
-        "kinds": kinds(&stored.events),
+        "kinds": kinds(&stored.log.to_vec().unwrap()),
         "inTurn": session.in_turn(),
-        "messages": session.messages().iter().count(),
+        "messages": session.messages().unwrap().iter().count(),
     });
     println!("READ {read}");
 }

@@ -1,6 +1,7 @@
 //! `session`: the log and its folds, read only. Granted by `session`.
 //!
-//! Nothing here waits or fails; where a call has no session, it traps.
+//! Nothing here waits; where a call has no session, or an old part of its log
+//! cannot be read, it traps.
 
 use std::sync::Arc;
 
@@ -38,7 +39,9 @@ impl session::Host for State {
         limit: u32,
         kinds: Vec<String>,
     ) -> wasmtime::Result<Vec<String>> {
-        Ok(self.session("session.events")?.events(first, limit, &kinds))
+        Ok(self
+            .session("session.events")?
+            .events(first, limit, &kinds)?)
     }
 
     fn last(
@@ -46,11 +49,11 @@ impl session::Host for State {
         kinds: Vec<String>,
         before: Option<u32>,
     ) -> wasmtime::Result<Option<String>> {
-        Ok(self.session("session.last")?.last(&kinds, before))
+        Ok(self.session("session.last")?.last(&kinds, before)?)
     }
 
     fn surface(&mut self) -> wasmtime::Result<session::SurfaceView> {
-        let view = self.session("session.surface")?.surface();
+        let view = self.session("session.surface")?.surface()?;
         let node = |node: crate::port::Node| session::Node {
             seq: node.seq,
             tokens: node.tokens,
@@ -63,11 +66,11 @@ impl session::Host for State {
     }
 
     fn messages(&mut self, first: u32, limit: u32) -> wasmtime::Result<Vec<String>> {
-        Ok(self.session("session.messages")?.messages(first, limit))
+        Ok(self.session("session.messages")?.messages(first, limit)?)
     }
 
     fn measure(&mut self) -> wasmtime::Result<session::Charge> {
-        let charge = self.session("session.measure")?.measure();
+        let charge = self.session("session.measure")?.measure()?;
         Ok(session::Charge {
             tokens: charge.tokens,
             context_window: charge.context_window,

@@ -46,20 +46,21 @@ impl SessionView for Fake {
     fn length(&self) -> u32 {
         42
     }
-    fn events(&self, first: u32, limit: u32, kinds: &[String]) -> Vec<String> {
-        vec![format!("{first} {limit} {}", kinds.len()), "{}".to_owned()]
+    fn events(&self, first: u32, limit: u32, kinds: &[String]) -> Result<Vec<String>, PluginError> {
+        let asked = format!("{first} {limit} {}", kinds.len());
+        Ok(vec![asked, "{}".to_owned()])
     }
-    fn last(&self, _: &[String], _: Option<u32>) -> Option<String> {
-        None
+    fn last(&self, _: &[String], _: Option<u32>) -> Result<Option<String>, PluginError> {
+        Ok(None)
     }
-    fn surface(&self) -> SurfaceView {
-        SurfaceView::default()
+    fn surface(&self) -> Result<SurfaceView, PluginError> {
+        Ok(SurfaceView::default())
     }
-    fn messages(&self, _: u32, _: u32) -> Vec<String> {
-        vec![]
+    fn messages(&self, _: u32, _: u32) -> Result<Vec<String>, PluginError> {
+        Ok(vec![])
     }
-    fn measure(&self) -> Charge {
-        Charge::default()
+    fn measure(&self) -> Result<Charge, PluginError> {
+        Ok(Charge::default())
     }
     fn estimate(&self, _: &[String]) -> Vec<u32> {
         vec![]

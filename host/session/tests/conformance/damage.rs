@@ -30,8 +30,8 @@ fn read(bytes: &[u8]) {
     let mut events = prefix.events;
     events.extend(closers(&events));
     if let Ok((mut session, _)) = Session::salvage(scan.header, events, 0) {
-        let messages = session.messages();
-        assert_eq!(messages.digest(), session.digest());
+        let messages = session.messages().unwrap();
+        assert_eq!(messages.digest(), session.digest().unwrap());
         let _ = (
             session.request_header(),
             session.request_context(),

@@ -116,6 +116,7 @@ impl Case<'_> {
         self.check_decoded(&scan, member(stored, "value"));
         let inspect = member(self.expected, "inspect");
         let result = interpret(&scan.header, &scan.events);
+        self.check_read(&scan, result.as_ref().ok());
         let result = result.and_then(|log| {
             // Closers are made before the session judges what is left, as upstream does.
             let mut events = log.events.clone();
@@ -202,6 +203,34 @@ impl Case<'_> {
         }
     }
 
+    /// Upstream's detached read, which looks neither at envelopes nor at the surface, gives events also of a log that
+    /// it refuses; they are then as they were decoded.
+    fn check_read(&self, scan: &scan::Scan, log: Option<&dsh_session::Interpreted>) {
+        let (name, read) = (self.name, member(self.expected, "readFrom0"));
+        if !flag(read, "ok") {
+            assert!(
+                log.is_none() || scan.header.check().is_err(),
+                "{name}: {read:?}"
+            );
+            return;
+        }
+        let text = match log {
+            Some(log) => log.events.iter().map(|event| event.line() + "\n").collect(),
+            None => lines(&scan.events),
+        };
+        let want = member(read, "value");
+        assert_eq!(
+            scan.events.len() as u64,
+            number(want, "eventCount"),
+            "{name}"
+        );
+        assert_eq!(
+            sha256(&text),
+            self::text(want, "sha256"),
+            "{name}: read from 0"
+        );
+    }
+
     fn check_repair(
         &self,
         scan: &scan::Scan,
@@ -277,7 +306,7 @@ impl Case<'_> {
         );
         let generation = session.surface().replace_generation();
         assert_eq!(generation, number(want, "replaceGeneration"), "{name}");
-        let messages = session.messages();
+        let messages = session.messages().unwrap();
         assert_eq!(
             messages.to_json().value(),
             member(want, "messages"),
@@ -321,7 +350,7 @@ impl Case<'_> {
         else {
             return;
         };
-        let work = ConsumedWork::of(&session.events()[..session.first_live_seq().0 as usize]);
+        let work = ConsumedWork::of(&stored_part(session));
         let end = work.end.map(|seq| seq.0);
         assert_eq!(end, member(want, "endSeq").u64(), "{name}");
         assert_eq!(work.dropped_unrun, flag(want, "droppedUnrun"), "{name}");
@@ -332,7 +361,7 @@ impl Case<'_> {
         let Some(want) = self.expected.path(&["projections", "title", "value"]) else {
             return;
         };
-        let log = &session.events()[..session.first_live_seq().0 as usize];
+        let log = stored_part(session);
         let mut titles = title::Titles::default();
         log.iter().for_each(|event| titles.fold(event));
         let prompts = titles.prompts();
@@ -347,11 +376,18 @@ impl Case<'_> {
     }
 }
 
+/// The events that were there before the session lived.
+fn stored_part(session: &Session) -> Vec<Arc<Event>> {
+    let mut events = session.log().to_vec().unwrap();
+    events.truncate(session.first_live_seq().0 as usize);
+    events
+}
+
 /// What each replace took off the surface, found by folding again.
 fn replacements(session: &Session) -> Json {
     let mut surface = Surface::default();
     Json::array(|a| {
-        for event in session.events() {
+        for event in &session.log().to_vec().unwrap() {
             let before = surface.nodes().to_vec();
             surface.push(event, |seq| session.event(seq)).unwrap();
             let Some(SurfaceOp::Replace { start, end }) = event.surface_op else {
@@ -378,7 +414,7 @@ fn check_increments(
     closed: bool,
 ) {
     let mut live = Session::new(header.clone()).unwrap();
-    let mut seen = live.messages();
+    let mut seen = live.messages().unwrap();
     for event in stored {
         let before = (seen.digest(), seen.to_json());
         let draft = dsh_session::Draft {
@@ -389,7 +425,7 @@ fn check_increments(
             ignorable: event.ignorable,
         };
         live.append(draft, event.time).unwrap();
-        let now = live.messages();
+        let now = live.messages().unwrap();
         assert_eq!(
             (seen.digest(), seen.to_json()),
             before,

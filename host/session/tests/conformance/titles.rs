@@ -144,7 +144,7 @@ fn titles_are_appended_when_upstreams_service_appends_them() {
         let mut service = Service::new();
         service.play(&member(input, "name").text().unwrap());
         let got = Json::array(|a| {
-            for event in service.session.events() {
+            for event in &service.session.log().to_vec().unwrap() {
                 a.json(&shown(event));
             }
         });

@@ -70,7 +70,7 @@ fn one(case: &Value, deviations: &mut Deviations) {
         let ours = store.repair(id);
         match (&ours, expected["ok"] == true) {
             (Ok(inspection), true) => assert_eq!(
-                inspection.events.len(),
+                inspection.log.len(),
                 expected["value"]["eventCount"],
                 "{name} {id}"
             ),

@@ -4,6 +4,7 @@
 //! deviation that is not listed fails, and so does a listed one that is none any more.
 
 mod files;
+mod folds;
 mod layouts;
 mod torn;
 mod writes;

@@ -28,7 +28,7 @@ fn sweep(case: &str, encoding: Compression, cuts: usize) {
         let inspection = store.inspect(&Target::Id("s-1".into())).unwrap();
         assert_eq!(inspection.damage, None, "cut at {cut}");
         assert_eq!(row["ok"], true);
-        assert_eq!(inspection.events.len(), row["eventCount"], "cut at {cut}");
+        assert_eq!(inspection.log.len(), row["eventCount"], "cut at {cut}");
         let closers: Vec<_> = inspection
             .closers
             .iter()

@@ -11,6 +11,7 @@ use super::scratch::Scratch;
 /// A log as it is in its file.
 pub(crate) struct Record {
     pub(crate) inspection: Inspection,
+    events: Vec<Arc<Event>>,
 }
 
 impl Scratch {
@@ -42,9 +43,7 @@ impl Scratch {
         let listed = self.listed();
         let store = self.store();
         let target = Target::File(listed.first()?.path.clone());
-        Some(Record {
-            inspection: store.inspect(&target).ok()?,
-        })
+        Some(Record::new(store.inspect(&target).ok()?))
     }
 }
 
@@ -59,11 +58,16 @@ impl Record {
             "the log is sound: {:?}",
             inspection.damage
         );
-        Self { inspection }
+        Self::new(inspection)
+    }
+
+    fn new(inspection: Inspection) -> Self {
+        let events = inspection.log.to_vec().expect("the log can be read");
+        Self { inspection, events }
     }
 
     pub(crate) fn events(&self) -> &[Arc<Event>] {
-        &self.inspection.events
+        &self.events
     }
 
     pub(crate) fn of(&self, kind: &Kind) -> Vec<&Event> {
