@@ -11,14 +11,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dsh_session::projection::ListFacts;
-use dsh_session::{Event, Header, Kind, Value, title};
+use dsh_session::{Event, Header, Kind, Seq, Value, title};
 
 use crate::index::{self, Head, Of, Reader, Row, token};
 use crate::layout::{self, Compression};
 use crate::load::{Place, load};
 use crate::storage::{Meta, Revision, Storage};
 use crate::walk::{self, Spot, encoding_damage, flat_damage, parallel, twice, unreadable};
-use crate::{Damage, DamageClass, StoreError};
+use crate::{Damage, DamageClass, Stage, StoreError};
 
 /// How many logs a thread looks at before it takes more; whole readings dwarf the taking.
 const CHUNK: usize = 16;
@@ -285,8 +285,16 @@ impl Lister<'_> {
             Ok((loaded, _)) => {
                 let found = loaded.inspection;
                 let mut summary = Summary::new(&found.header);
-                for event in &found.events {
-                    summary.fold(event);
+                let mut broken = None;
+                for event in found.log.events_from(Seq(0)) {
+                    match event {
+                        Ok(event) => summary.fold(&event),
+                        Err(e) => {
+                            let (class, stage) = (DamageClass::Unreadable, Stage::Scan);
+                            broken = Some(walk::damage(class, stage, e.to_string()));
+                            break;
+                        }
+                    }
                 }
                 Overview {
                     path,
@@ -299,7 +307,7 @@ impl Lister<'_> {
                     events: summary.events,
                     turns: summary.turns,
                     torn: found.torn.is_some(),
-                    damage: found.damage,
+                    damage: found.damage.or(broken),
                 }
             }
             Err(StoreError::Damaged { damage, .. }) => Overview::damaged(path, Some(meta), *damage),
@@ -310,8 +318,7 @@ impl Lister<'_> {
                 Overview::damaged(path, Some(meta), unreadable(&source))
             }
             Err(e) => {
-                let damage =
-                    walk::damage(DamageClass::Identity, crate::Stage::Identity, e.to_string());
+                let damage = walk::damage(DamageClass::Identity, Stage::Identity, e.to_string());
                 Overview::damaged(path, Some(meta), damage)
             }
         };
