@@ -134,20 +134,33 @@ pub fn decode_segment(segment: &str) -> Option<String> {
     (encode_segment(&id).ok()? == segment).then_some(id)
 }
 
-/// The id that a log's place says: its directory's name, or, in an older layout, its own.
-pub(crate) fn id_of_path(path: &Path) -> Option<String> {
-    let name = path.file_name()?.to_str()?;
+/// The id that the place of a log stands for; `None` for a file that is in no session's directory.
+pub(crate) fn id_of(log: &Path) -> Option<String> {
+    let name = log.file_name()?;
     let is_log = [Compression::None, Compression::Zstd]
         .iter()
         .any(|c| c.file_name() == name);
-    let segment = if is_log {
-        path.parent()?.file_name()?.to_str()?
-    } else {
-        name.strip_suffix(".zstd")
-            .unwrap_or(name)
-            .strip_suffix(".jsonl")?
+    let segment = log.parent()?.file_name()?.to_str()?;
+    is_log.then(|| decode_segment(segment))?
+}
+
+/// [`id_of`], also for a log of an older layout, whose own name says it.
+pub(crate) fn id_of_path(log: &Path) -> Option<String> {
+    let flat = || {
+        let name = log.file_name()?.to_str()?;
+        let name = name.strip_suffix(".zstd").unwrap_or(name);
+        decode_segment(name.strip_suffix(".jsonl")?)
     };
-    decode_segment(segment)
+    let is_log = |name| {
+        [Compression::None, Compression::Zstd]
+            .iter()
+            .any(|c| name == c.file_name())
+    };
+    if log.file_name().is_some_and(is_log) {
+        id_of(log)
+    } else {
+        flat()
+    }
 }
 
 /// The directory of a session.

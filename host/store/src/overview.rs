@@ -4,7 +4,7 @@
 //! a log whose revision is the remembered one is not read again. With a current index a list costs a walk of the
 //! directories and one look at each file; without one everything is read, on several threads, and remembered.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -165,15 +165,21 @@ pub(crate) struct Lister<'a> {
     pub(crate) index: Option<&'a Path>,
 }
 
-/// Rows of the index by their log.
-type Known<'a> = HashMap<&'a OsStr, &'a Row>;
+/// Rows of the index, by number, of their logs.
+type Known<'a> = HashMap<&'a OsStr, usize>;
 
-/// What was found, and whether it was the index that told.
-struct Seen {
-    view: Overview,
-    /// The state of the log that the view is true of, when that is known and worth remembering.
-    revision: Option<Revision>,
-    remembered: bool,
+/// What was found of one log.
+enum Seen {
+    /// It is as the row of this number says.
+    Known(usize),
+    /// It was read; with the state of the log that this is true of, when that is known and worth remembering.
+    Read(Box<Overview>, Option<Revision>),
+}
+
+impl Seen {
+    fn damaged(path: PathBuf, meta: Option<Meta>, damage: Damage) -> Seen {
+        Seen::Read(Box::new(Overview::damaged(path, meta, damage)), None)
+    }
 }
 
 impl Lister<'_> {
@@ -206,7 +212,7 @@ impl Lister<'_> {
             let before = reader.map(|reader| reader.head);
             self.remember(only, root_token, &scope, before, &rows, &seen);
         }
-        let mut views: Vec<Overview> = seen.into_iter().map(|seen| seen.view).collect();
+        let mut views = views(rows, seen);
         if let Only::Cwd(cwd) = only {
             views.retain(|view| {
                 let header = view.header.as_ref();
@@ -224,18 +230,13 @@ impl Lister<'_> {
             .iter()
             .flat_map(|project| walk::spots(self.storage, project))
             .collect();
-        let seen = parallel(&spots, CHUNK, || (), |(), spot| self.at(spot, &known));
+        let seen = parallel(&spots, CHUNK, || (), |(), spot| self.at(spot, rows, &known));
         seen.into_iter().flatten().collect()
     }
 
-    fn at(&self, spot: &Spot, known: &Known<'_>) -> Vec<Seen> {
+    fn at(&self, spot: &Spot, rows: &[Row], known: &Known<'_>) -> Vec<Seen> {
         let odd = |path: &Path, damage| {
-            let meta = self.storage.metadata(path).ok();
-            Seen {
-                view: Overview::damaged(path.to_owned(), meta, damage),
-                revision: None,
-                remembered: false,
-            }
+            Seen::damaged(path.to_owned(), self.storage.metadata(path).ok(), damage)
         };
         match spot {
             Spot::Flat(path) => vec![odd(path, flat_damage())],
@@ -247,33 +248,25 @@ impl Lister<'_> {
                     seen.push(odd(&other, encoding_damage(self.compression)));
                 }
                 let path = dir.join(self.compression.file_name());
-                seen.extend(self.log(path, |path| known.get(path.as_os_str()).copied()));
+                let row = known.get(path.as_os_str());
+                let row = row.map(|&number| (number, &rows[number]));
+                seen.extend(self.log(path, row));
                 seen
             }
         }
     }
 
-    /// One log: from the index when it is there in this very state, else by reading it whole.
-    fn log<'r>(&self, path: PathBuf, known: impl FnOnce(&Path) -> Option<&'r Row>) -> Option<Seen> {
+    /// One log: as its row says when it is in this very state, else by reading it whole.
+    fn log(&self, path: PathBuf, row: Option<(usize, &Row)>) -> Option<Seen> {
         let meta = match self.storage.metadata(&path) {
             Ok(meta) => meta,
             Err(e) if e.kind() == io::ErrorKind::NotFound => return None,
-            Err(e) => {
-                return Some(Seen {
-                    view: Overview::damaged(path, None, unreadable(&e)),
-                    revision: None,
-                    remembered: false,
-                });
-            }
+            Err(e) => return Some(Seen::damaged(path, None, unreadable(&e))),
         };
-        if let Some(row) = known(&path).filter(|row| row.revision == meta.revision) {
-            return Some(Seen {
-                view: row.view.clone(),
-                revision: Some(row.revision),
-                remembered: true,
-            });
+        match row {
+            Some((number, row)) if row.revision == meta.revision => Some(Seen::Known(number)),
+            _ => self.read(path, meta),
         }
-        self.read(path, meta)
     }
 
     fn read(&self, path: PathBuf, meta: Meta) -> Option<Seen> {
@@ -324,11 +317,8 @@ impl Lister<'_> {
         };
         let after = self.storage.metadata(&view.path).ok();
         let same = after.is_some_and(|after| after.revision == meta.revision);
-        Some(Seen {
-            revision: (same && self.memorable(&view)).then_some(meta.revision),
-            view,
-            remembered: false,
-        })
+        let revision = (same && self.memorable(&view)).then_some(meta.revision);
+        Some(Seen::Read(Box::new(view), revision))
     }
 
     /// Whether a row is a function of its log alone. What hangs on other files is looked at anew each time, and so is a
@@ -383,23 +373,22 @@ impl Lister<'_> {
                 elsewhere = rows.iter().filter(|row| !inside(row)).collect();
             }
         }
-        let kept = seen.iter().filter(|seen| seen.remembered).count() + elsewhere.len();
-        let fresh = seen
-            .iter()
-            .any(|seen| !seen.remembered && seen.revision.is_some());
-        if !fresh && kept == rows.len() && before.as_ref() == Some(&head) {
+        let mut all = elsewhere;
+        let mut found = Vec::new();
+        for seen in seen {
+            match seen {
+                Seen::Known(number) => all.push(&rows[*number]),
+                Seen::Read(view, Some(revision)) => found.push(Row {
+                    revision: *revision,
+                    view: (**view).clone(),
+                }),
+                Seen::Read(_, None) => {}
+            }
+        }
+        if found.is_empty() && all.len() == rows.len() && before.as_ref() == Some(&head) {
             return;
         }
-        let found: Vec<Row> = seen
-            .iter()
-            .filter_map(|seen| {
-                Some(Row {
-                    revision: seen.revision?,
-                    view: seen.view.clone(),
-                })
-            })
-            .collect();
-        let mut all: Vec<&Row> = found.iter().chain(elsewhere).collect();
+        all.extend(&found);
         all.sort_by(|a, b| newest_first(&a.view, &b.view));
         let _ = index::save(self.storage, path, self.of(), &head, &all);
     }
@@ -422,16 +411,15 @@ impl Lister<'_> {
     /// A page of an index; `None` when the index is damaged.
     fn page_of(&self, reader: &mut Reader, count: usize) -> Result<Option<Page>, StoreError> {
         let changed = self.changed_projects(&reader.head)?;
-        let fresh = if changed.is_empty() {
-            Vec::new()
-        } else {
+        let mut found = Vec::new();
+        if !changed.is_empty() {
             let rows = reader.rest();
             if !reader.sound() || reader.rewind().is_err() {
                 return Ok(None);
             }
-            self.see(&changed, &rows)
-        };
-        let mut views: Vec<Overview> = fresh.into_iter().map(|seen| seen.view).collect();
+            let seen = self.see(&changed, &rows);
+            found = views(rows, seen);
+        }
         let mut looked_at = 0;
         let mut trusted;
         loop {
@@ -442,39 +430,39 @@ impl Lister<'_> {
             looked_at += block.len();
             // Whatever was not read yet is not newer than this.
             trusted = block.last().map(|row| row.view.updated_at);
-            let rows: Vec<&Row> = block
-                .iter()
-                .filter(|row| {
-                    let project = row.view.path.parent().and_then(Path::parent);
-                    !changed.iter().any(|dir| Some(dir.as_path()) == project)
-                })
-                .collect();
+            let mut rows = block;
+            rows.retain(|row| {
+                let project = row.view.path.parent().and_then(Path::parent);
+                !changed.iter().any(|dir| Some(dir.as_path()) == project)
+            });
+            let numbers: Vec<usize> = (0..rows.len()).collect();
             let seen = parallel(
-                &rows,
+                &numbers,
                 CHUNK,
                 || (),
-                |(), row| self.log(row.view.path.clone(), |_| Some(*row)),
+                |(), &number| {
+                    let row = &rows[number];
+                    self.log(row.view.path.clone(), Some((number, row)))
+                },
             );
-            views.extend(seen.into_iter().flatten().map(|seen| seen.view));
+            found.extend(views(rows, seen.into_iter().flatten()));
             if reader.at_end() {
                 trusted = None;
                 break;
             }
             let enough = trusted.map_or(0, |oldest| {
-                views
-                    .iter()
-                    .filter(|view| view.updated_at >= oldest)
-                    .count()
+                let safe = found.iter().filter(|view| view.updated_at >= oldest);
+                safe.count()
             });
             if enough >= count && looked_at >= HOT {
                 break;
             }
         }
         if let Some(oldest) = trusted {
-            views.retain(|view| view.updated_at >= oldest);
+            found.retain(|view| view.updated_at >= oldest);
         }
-        mark_duplicates(&mut views);
-        let mut rows = sorted(views);
+        mark_duplicates(&mut found);
+        let mut rows = sorted(found);
         rows.truncate(count);
         Ok(Some(Page {
             rows,
@@ -547,15 +535,16 @@ impl Lister<'_> {
             {
                 break;
             }
-            let seen = self.log(path, |path| known.get(path.as_os_str()).copied());
-            let Some(seen) = seen.filter(|seen| seen.view.resumable(cwd)) else {
-                continue;
+            let row = known.get(path.as_os_str());
+            let row = row.map(|&number| (number, &rows[number]));
+            let view = match self.log(path, row) {
+                Some(Seen::Known(number)) => rows[number].view.clone(),
+                Some(Seen::Read(view, _)) => *view,
+                None => continue,
             };
-            if best
-                .as_ref()
-                .is_none_or(|best| newest_first(&seen.view, best).is_lt())
-            {
-                best = Some(seen.view);
+            let newer = |best: &Overview| newest_first(&view, best).is_lt();
+            if view.resumable(cwd) && best.as_ref().is_none_or(newer) {
+                best = Some(view);
             }
         }
         Ok(best.and_then(|best| best.id))
@@ -564,8 +553,25 @@ impl Lister<'_> {
 
 fn known(rows: &[Row]) -> Known<'_> {
     rows.iter()
-        .map(|row| (row.view.path.as_os_str(), row))
+        .enumerate()
+        .map(|(number, row)| (row.view.path.as_os_str(), number))
         .collect()
+}
+
+/// What was seen; known rows keep their order, so that sorting has little to do.
+fn views(rows: Vec<Row>, seen: impl IntoIterator<Item = Seen>) -> Vec<Overview> {
+    let mut keep = vec![false; rows.len()];
+    let mut read = Vec::new();
+    for seen in seen {
+        match seen {
+            Seen::Known(number) => keep[number] = true,
+            Seen::Read(view, _) => read.push(*view),
+        }
+    }
+    let known = rows.into_iter().zip(keep).filter(|(_, keep)| *keep);
+    let mut views: Vec<Overview> = known.map(|(row, _)| row.view).collect();
+    views.append(&mut read);
+    views
 }
 
 fn newest_first(a: &Overview, b: &Overview) -> std::cmp::Ordering {
@@ -578,13 +584,17 @@ fn sorted(mut views: Vec<Overview>) -> Vec<Overview> {
 }
 
 fn mark_duplicates(views: &mut [Overview]) {
-    let mut count: HashMap<Arc<str>, usize> = HashMap::with_capacity(views.len());
-    for header in views.iter().filter_map(|view| view.header.as_ref()) {
-        *count.entry(header.id.clone()).or_default() += 1;
+    let mut seen = HashSet::with_capacity(views.len());
+    let ids = views
+        .iter()
+        .filter_map(|view| view.header.as_ref().map(|header| &header.id));
+    let twice_there: HashSet<Arc<str>> = ids.filter(|id| !seen.insert(&***id)).cloned().collect();
+    if twice_there.is_empty() {
+        return;
     }
     for view in views {
         if let Some(header) = &view.header
-            && count[&header.id] > 1
+            && twice_there.contains(&header.id)
         {
             view.damage.get_or_insert_with(|| twice(&header.id));
         }
