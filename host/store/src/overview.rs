@@ -385,7 +385,8 @@ impl Lister<'_> {
                 Seen::Read(_, None) => {}
             }
         }
-        if found.is_empty() && all.len() == rows.len() && before.as_ref() == Some(&head) {
+        let same = found.is_empty() && all.len() == rows.len();
+        if same && (before.as_ref() == Some(&head) || (before.is_none() && all.is_empty())) {
             return;
         }
         all.extend(&found);
