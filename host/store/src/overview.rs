@@ -210,7 +210,7 @@ impl Lister<'_> {
         let seen = self.see(&projects, &rows);
         if self.index.is_some() {
             let before = reader.map(|reader| reader.head);
-            self.remember(only, root_token, &scope, before, &rows, &seen);
+            self.remember(only, root_token, &scope, before.as_ref(), &rows, &seen);
         }
         let mut views = views(rows, seen);
         if let Only::Cwd(cwd) = only {
@@ -343,7 +343,7 @@ impl Lister<'_> {
         only: Only<'_>,
         root_token: index::Token,
         scope: &[(PathBuf, index::Token)],
-        before: Option<Head>,
+        before: Option<&Head>,
         rows: &[Row],
         seen: &[Seen],
     ) {
@@ -364,7 +364,7 @@ impl Lister<'_> {
             }
             Only::Cwd(_) => {
                 // Whether there are other projects was not asked, so the root's own token stays what it was.
-                head = before.clone().unwrap_or_default();
+                head = before.cloned().unwrap_or_default();
                 for (name, token) in names {
                     head.projects.retain(|(other, _)| *other != name);
                     head.projects.push((name, token));
@@ -386,7 +386,7 @@ impl Lister<'_> {
             }
         }
         let same = found.is_empty() && all.len() == rows.len();
-        if same && (before.as_ref() == Some(&head) || (before.is_none() && all.is_empty())) {
+        if same && (before == Some(&head) || (before.is_none() && all.is_empty())) {
             return;
         }
         all.extend(&found);
