@@ -30,19 +30,20 @@ mod damage;
 mod error;
 mod examine;
 mod fork;
+mod index;
 mod list;
 mod load;
 mod locate;
 mod lock;
 mod log_file;
+mod overview;
 mod pool;
 #[cfg(test)]
 mod process_tests;
 mod remove;
 mod repair;
+mod resolve;
 mod scan;
-#[allow(missing_docs)]
-mod standin;
 mod store;
 mod survey;
 #[cfg(test)]
@@ -64,8 +65,9 @@ pub use layout::Compression;
 pub use list::Entry;
 pub use load::{Inspection, Target, Torn};
 pub use lock::LOCK_FILE;
+pub use overview::{Only, Overview, Page};
 pub use remove::Removed;
 pub use repair::{Lost, Repair};
-pub use standin::{Only, Overview};
+pub use resolve::LAST;
 pub use store::{FailureHook, Store, StoreConfig};
 pub use writer::Writer;

@@ -20,6 +20,9 @@ use crate::{Damage, DamageClass, Stage, StoreError};
 /// A file that changes while it is read is read again so many times; then the last reading stands, whose end is torn.
 const READ_ATTEMPTS: usize = 8;
 
+/// Logs from this size on are surveyed. Smaller ones are small enough to be held in memory as they are.
+const LONG: usize = if cfg!(test) { 0 } else { 64 * 1024 };
+
 /// Which log to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
@@ -137,6 +140,7 @@ pub(crate) fn load(
     let compression = Compression::of(path);
     let (bytes, revision) = read_stable(&**storage, path)?;
     if compression == Compression::Zstd
+        && bytes.len() >= LONG
         && let Some(survey) = survey(&bytes, threads(bytes.len()))
     {
         let end = Tail::default().after(&bytes);
