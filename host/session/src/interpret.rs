@@ -97,8 +97,8 @@ fn take(header: &Header, item: &Stored, log: &mut Interpreted) -> Result<(), Err
 }
 
 /// Whether a sound envelope holds an event of today's shape that neither this module nor a session, the surface aside,
-/// would change or refuse. Needs no other event.
-pub(crate) fn is_current(event: &Event, session: &str) -> bool {
+/// would change or refuse. Needs no other event. `session` is the session's id.
+pub fn is_current(event: &Event, session: &str) -> bool {
     if removed(&event.kind, event.data.value()).is_some()
         || !(event.ignorable || event.kind.is_known())
         || message::fault(event).is_some()

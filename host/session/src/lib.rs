@@ -52,7 +52,7 @@ pub use fold::Fold;
 pub use fork::{core_fork, prompt_fork_cut, subagent_fork_cut};
 pub use header::{Header, Origin};
 pub use inbox::{Claimed, Inbox, Splice, Target};
-pub use interpret::{Interpreted, check_known, interpret, interpret_prefix};
+pub use interpret::{Interpreted, check_known, interpret, interpret_prefix, is_current};
 pub use json::{
     ArrayWriter, Entries, Items, JStr, Json, JsonError, Kind as ValueKind, ObjectWriter, Value,
 };

@@ -165,4 +165,16 @@ fn logs_as_they_are_written_are_taken() {
     assert_eq!(scanner.like.seq(chunk(99, "1", "a\\\"").as_bytes()), None);
     let row = br#"{"type":"reasoning-chunks","seq0":9,"time0":-3,"data":{"turn":1,"step":1,"index":0,"dt":[1,-2],"texts":["a","","c"]}}"#;
     assert_eq!(plain_row(row), Some((9, 3)));
+    for (gaps, texts) in [
+        ("1", r#""a","","c""#),
+        ("1,2,3", r#""a","","c""#),
+        ("1,", r#""a","b","c""#),
+        (",1", r#""a","b","c""#),
+        ("", ""),
+    ] {
+        let row = format!(
+            r#"{{"type":"text-chunks","seq0":9,"time0":3,"data":{{"turn":1,"step":1,"index":0,"dt":[{gaps}],"texts":[{texts}]}}}}"#
+        );
+        assert_eq!(plain_row(row.as_bytes()), None, "{row}");
+    }
 }

@@ -116,3 +116,7 @@ impl Archive for FrameArchive {
         Ok(piece)
     }
 }
+
+#[cfg(test)]
+#[path = "archive_tests.rs"]
+mod tests;

@@ -1,7 +1,8 @@
 //! Session logs on disk.
 //!
 //! A [`Store`] is one root directory; a session is one append-only file below it, in upstream's format v0, byte for
-//! byte (`spec/session.md` §5, §7, §9). The file is the truth: the index of a list is derived, and may be lost.
+//! byte (`spec/session.md` §5, §7, §9). The file is the truth; what lies beside it is derived from it
+//! and may be lost.
 //!
 //! What this crate promises:
 //! - **Nothing is called durable before it is.** [`Writer::enqueue`] is memory only; [`Writer::flush`] returns when the

@@ -158,7 +158,7 @@ impl Summary {
 
 /// Sessions below a root, as they are seen by one listing.
 pub(crate) struct Lister<'a> {
-    pub(crate) storage: &'a dyn Storage,
+    pub(crate) storage: &'a Arc<dyn Storage>,
     pub(crate) root: &'a Path,
     pub(crate) compression: Compression,
     /// The index file, if there is to be one.
@@ -191,18 +191,18 @@ impl Lister<'_> {
     }
 
     fn reader(&self) -> Option<Reader> {
-        Reader::open(self.storage, self.index?, self.of())
+        Reader::open(&**self.storage, self.index?, self.of())
     }
 
     /// Rows newest first, all of them current.
     pub(crate) fn overview(&self, only: Only<'_>) -> Result<Vec<Overview>, StoreError> {
         // Tokens are older than what is found, so a change in between shows the next time.
-        let root_token = token(self.storage, self.root);
+        let root_token = token(&**self.storage, self.root);
         let projects = match only {
-            Only::All => walk::projects(self.storage, self.root)?,
+            Only::All => walk::projects(&**self.storage, self.root)?,
             Only::Cwd(cwd) => vec![self.root.join(layout::project_key(Some(cwd))?)],
         };
-        let tokens = projects.iter().map(|dir| token(self.storage, dir));
+        let tokens = projects.iter().map(|dir| token(&**self.storage, dir));
         let scope: Vec<_> = projects.iter().cloned().zip(tokens).collect();
 
         let mut reader = self.reader();
@@ -228,7 +228,7 @@ impl Lister<'_> {
         let known = known(rows);
         let spots: Vec<Spot> = projects
             .iter()
-            .flat_map(|project| walk::spots(self.storage, project))
+            .flat_map(|project| walk::spots(&**self.storage, project))
             .collect();
         let seen = parallel(&spots, CHUNK, || (), |(), spot| self.at(spot, rows, &known));
         seen.into_iter().flatten().collect()
@@ -391,7 +391,7 @@ impl Lister<'_> {
         }
         all.extend(&found);
         all.sort_by(|a, b| newest_first(&a.view, &b.view));
-        let _ = index::save(self.storage, path, self.of(), &head, &all);
+        let _ = index::save(&**self.storage, path, self.of(), &head, &all);
     }
 
     /// The newest `count` rows by the index.
@@ -492,7 +492,7 @@ impl Lister<'_> {
             .iter()
             .map(|(name, token)| (name.as_path(), *token))
             .collect();
-        for dir in walk::projects(self.storage, self.root)? {
+        for dir in walk::projects(&**self.storage, self.root)? {
             let before = dir.file_name().and_then(|name| known.get(Path::new(name)));
             if !same(&dir, before.copied().flatten()) {
                 changed.push(dir);
@@ -504,12 +504,12 @@ impl Lister<'_> {
     /// The session that `last` means.
     pub(crate) fn last(&self, cwd: Option<&str>) -> Result<Option<Arc<str>>, StoreError> {
         let projects = match cwd {
-            None => walk::projects(self.storage, self.root)?,
+            None => walk::projects(&**self.storage, self.root)?,
             Some(cwd) => vec![self.root.join(layout::project_key(Some(cwd))?)],
         };
         let spots: Vec<Spot> = projects
             .iter()
-            .flat_map(|project| walk::spots(self.storage, project))
+            .flat_map(|project| walk::spots(&**self.storage, project))
             .collect();
         let looked = parallel(
             &spots,

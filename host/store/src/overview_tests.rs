@@ -174,7 +174,7 @@ fn a_log_is_read_again_exactly_when_it_changed() {
         row.view.title = Some("remembered".into());
     }
     let all: Vec<&Row> = rows.iter().collect();
-    index::save(lister.storage, &place.index(), lister.of(), &head, &all).unwrap();
+    index::save(&**lister.storage, &place.index(), lister.of(), &head, &all).unwrap();
 
     let header = Place::header("session-0003", "/work/p3", CREATED + 3000);
     place.put(

@@ -342,7 +342,7 @@ impl Store {
 
     pub(crate) fn lister(&self) -> Lister<'_> {
         Lister {
-            storage: &*self.storage,
+            storage: &self.storage,
             root: self.root(),
             compression: self.config.compression,
             index: self.config.index.as_deref(),
