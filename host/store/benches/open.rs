@@ -92,7 +92,7 @@ fn opening(c: &mut Criterion) {
             b.iter(|| {
                 decode(&path, &|text| {
                     let _ = black_box(text.len());
-                })
+                });
             });
         });
         group.bench_function("floor_envelopes", |b| b.iter(|| decode(&path, &envelopes)));

@@ -21,7 +21,7 @@ use crate::{Damage, DamageClass, Stage, StoreError};
 const READ_ATTEMPTS: usize = 8;
 
 /// Logs from this size on are surveyed. Smaller ones are small enough to be held in memory as they are.
-const LONG: usize = if cfg!(test) { 0 } else { 64 * 1024 };
+const LONG: usize = if cfg!(test) { 1 } else { 64 * 1024 };
 
 /// Which log to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
