@@ -234,7 +234,7 @@ pub(crate) fn refresh(storage: &Arc<dyn Storage>, log: &Path, end: &Tail) {
         return;
     };
     if Tail::default().after(&bytes) == *end
-        && let Some(survey) = survey(&bytes, threads(bytes.len()))
+        && let Some(survey) = survey(&bytes, threads(bytes.len()), &mut ())
         && let Some(bytes) = encode(&survey, end, (meta.revision.0, meta.revision.1))
     {
         keep(&**storage, log, &bytes);

@@ -70,4 +70,5 @@ pub use remove::Removed;
 pub use repair::{Lost, Repair};
 pub use resolve::LAST;
 pub use store::{FailureHook, Store, StoreConfig};
+pub use survey::Watch;
 pub use writer::Writer;

@@ -10,13 +10,14 @@ use crate::StoreError;
 use crate::checkpoint;
 use crate::layout::Compression;
 use crate::list::{Entry, list};
-use crate::load::{Inspection, Loaded, Place, Target, load, reopen};
+use crate::load::{Inspection, Loaded, Place, Target, load, load_watched, reopen};
 use crate::locate::{Located, locate};
 use crate::log_file::{Encoding, LogFile, take_lock};
 use crate::overview::{Lister, Only, Overview, Page};
 use crate::pool::Pool;
 use crate::resolve::{LAST, resolve as resolve_id};
 use crate::storage::{Disk, Storage};
+use crate::survey::Watch;
 use crate::writer::Writer;
 
 /// The longest batch window: what a signed 32-bit count of milliseconds holds, as upstream's timers do.
@@ -269,8 +270,21 @@ impl Store {
         Ok(self.read(target)?.inspection)
     }
 
+    /// [`Store::inspect`] that lets somebody fold the sound prefix as it is read, chunks aside: one pass, and nothing of
+    /// a long log is kept for it.
+    ///
+    /// # Errors
+    /// As [`Store::inspect`].
+    pub fn fold(&self, target: &Target, watch: &mut dyn Watch) -> Result<Inspection, StoreError> {
+        Ok(self.read_watched(target, watch)?.inspection)
+    }
+
     /// Reads a log without changing anything.
     pub(crate) fn read(&self, target: &Target) -> Result<Loaded, StoreError> {
+        self.read_watched(target, &mut ())
+    }
+
+    fn read_watched(&self, target: &Target, watch: &mut dyn Watch) -> Result<Loaded, StoreError> {
         let (path, id) = match target {
             Target::File(path) => (path.clone(), None),
             Target::Id(id) => (self.find(id)?, Some(&**id)),
@@ -281,7 +295,7 @@ impl Store {
             .any(|c| path.ends_with(c.file_name()));
         let at_home = is_log && resolve(&path).is_ok_and(|path| path.starts_with(root));
         let place = at_home.then_some(Place { root, id });
-        Ok(load(&self.storage, &path, place, 0)?.0)
+        Ok(load_watched(&self.storage, &path, place, 0, watch)?.0)
     }
 
     /// All stored sessions, ordered by path, by their headers alone. One that cannot be read is an entry with its
