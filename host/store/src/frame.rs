@@ -81,6 +81,13 @@ pub fn scan(bytes: &[u8]) -> Frames {
     frames
 }
 
+/// Where the next frame may begin, at `from` or later.
+pub(crate) fn find_magic(bytes: &[u8], from: usize) -> Option<usize> {
+    let rest = bytes.get(from..)?;
+    let at = rest.windows(MAGIC.len()).position(|four| *four == MAGIC)?;
+    Some(from + at)
+}
+
 /// Walks one frame that starts at `start`.
 fn walk(bytes: &[u8], start: usize) -> Walk {
     let Some(magic) = bytes.get(start..start + 4) else {

@@ -25,6 +25,7 @@ mod behind;
 mod conformance;
 mod damage;
 mod error;
+mod hole;
 mod list;
 mod load;
 mod locate;
