@@ -4,15 +4,16 @@
 //! file description, so closing another descriptor of the same file does not drop it
 //! (a POSIX record lock would be lost), and the kernel drops it when the process
 //! dies, however it dies. Nothing but this module opens the file for writing. The file
-//! stays when the lock is given back: removing it would let two processes lock two
-//! different files of one name. Upstream looks only at `session.jsonl*`, so the file
+//! stays when the lock is given back, for two processes must not lock two different files of
+//! one name. Only the holder may remove it, with the session that it guards; who opened it before
+//! that and locks it after finds that it has lost its name, and begins again. Upstream looks only at `session.jsonl*`, so the file
 //! does not disturb it (spec/session.md §9.6).
 //!
 //! The text inside, `{"pid":…,"host":"…","startedAt":…}`, is for the loser's message only.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -44,6 +45,41 @@ impl Drop for FileLock {
 }
 
 pub(crate) fn try_lock(path: &Path, contents: &str) -> io::Result<Option<FileLock>> {
+    let end = Instant::now() + LINGER;
+    loop {
+        let Some(lock) = try_lock_once(path, end)? else {
+            return Ok(None);
+        };
+        if !lock.has_its_name(path)? {
+            // Its last holder took the file away after it was opened here.
+            if Instant::now() < end {
+                continue;
+            }
+            return Ok(None);
+        }
+        // The lock holds whether or not its label can be written (a full disk must not stop a reader of the label).
+        let mut file = &lock.0;
+        let _ = file
+            .set_len(0)
+            .and_then(|()| file.seek(SeekFrom::Start(0)))
+            .and_then(|_| file.write_all(contents.as_bytes()));
+        return Ok(Some(lock));
+    }
+}
+
+impl FileLock {
+    /// Whether the path still names the file that is locked.
+    fn has_its_name(&self, path: &Path) -> io::Result<bool> {
+        let ours = self.0.metadata()?;
+        match std::fs::metadata(path) {
+            Ok(named) => Ok((named.dev(), named.ino()) == (ours.dev(), ours.ino())),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(e) => Err(e),
+        }
+    }
+}
+
+fn try_lock_once(path: &Path, end: Instant) -> io::Result<Option<FileLock>> {
     let mut file = OpenOptions::new()
         .read(true)
         .write(true)
@@ -51,10 +87,9 @@ pub(crate) fn try_lock(path: &Path, contents: &str) -> io::Result<Option<FileLoc
         .truncate(false)
         .mode(FILE_MODE)
         .open(path)?;
-    let end = Instant::now() + LINGER;
     loop {
         match file.try_lock() {
-            Ok(()) => break,
+            Ok(()) => return Ok(Some(FileLock(file))),
             Err(TryLockError::WouldBlock) if holder_is_gone(&mut file) && Instant::now() < end => {
                 std::thread::sleep(Duration::from_millis(5));
             }
@@ -62,12 +97,6 @@ pub(crate) fn try_lock(path: &Path, contents: &str) -> io::Result<Option<FileLoc
             Err(TryLockError::Error(e)) => return Err(e),
         }
     }
-    // The lock holds whether or not its label can be written (a full disk must not stop a reader of the label).
-    let _ = file
-        .set_len(0)
-        .and_then(|()| file.seek(SeekFrom::Start(0)))
-        .and_then(|_| file.write_all(contents.as_bytes()));
-    Ok(Some(FileLock(file)))
 }
 
 /// Whether the process that labelled the lock is of this host and exists no more:

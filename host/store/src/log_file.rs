@@ -6,6 +6,7 @@
 //! appended and synced; what a failed append left is cut off again, so that the file
 //! always ends at a batch that was called durable (spec/session.md §9.4).
 
+use std::ffi::OsStr;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -151,9 +152,36 @@ impl LogFile {
         &self.id
     }
 
-    /// Gives the lock back.
+    /// Gives the lock back. Of a session that was never published nothing is left: the lock file goes while it
+    /// is held (who waits at its door looks again whether it still has the name, [`lock::try_lock`]), then the directory.
     pub(crate) fn release(&mut self) {
-        self.lock = None;
+        let Some(held) = self.lock.take() else {
+            return;
+        };
+        if !matches!(self.state, State::Absent) {
+            return;
+        }
+        let dir = self.path.parent().unwrap_or(&self.root);
+        let removed = self.storage.remove_file(&dir.join(LOCK_FILE));
+        drop(held);
+        if removed.is_ok() {
+            // Not when somebody else came in meanwhile.
+            let _ = self.storage.remove_dir(dir);
+        }
+    }
+
+    /// Makes durable what a killed writer may have left in the system's memory alone: bytes that were read are
+    /// acknowledged from now on. Removes what else it left.
+    pub(crate) fn settle_found(&self) -> Result<(), StoreError> {
+        let dir = self.path.parent().unwrap_or(&self.root);
+        sweep(&*self.storage, dir);
+        self.storage
+            .open_append(&self.path)
+            .and_then(|mut file| file.sync())
+            .map_err(StoreError::io("sync", &self.path))?;
+        self.storage
+            .sync_dir(dir)
+            .map_err(StoreError::io("sync", dir))
     }
 
     /// Makes a batch durable, or changes nothing that a reader would accept.
@@ -193,6 +221,7 @@ impl LogFile {
         if self.lock.is_none() {
             self.lock = Some(take_lock(&*self.storage, &dir, &self.id)?);
         }
+        sweep(&*self.storage, &dir);
         let other = dir.join(self.encoding.compression.other().file_name());
         for path in [&other, &self.path] {
             if storage::exists(&*self.storage, path).map_err(StoreError::io("look for", path))? {
@@ -365,6 +394,26 @@ fn make_dir(storage: &dyn Storage, path: &Path) -> Result<(), StoreError> {
         Err(e) if e.kind() == io::ErrorKind::PermissionDenied => Ok(()),
         done => done.map_err(StoreError::io("sync", parent)),
     }
+}
+
+/// Removes files of first batches whose writer died before they had their name, or the other name of those that have.
+/// Under the lock nobody else is writing one. Litter does no harm, so failing does not either.
+fn sweep(storage: &dyn Storage, dir: &Path) {
+    for path in storage.read_dir(dir).unwrap_or_default() {
+        if path.file_name().is_some_and(is_tmp_name) {
+            let _ = storage.remove_file(&path);
+        }
+    }
+}
+
+/// Whether [`tmp_name`] makes it.
+fn is_tmp_name(name: &OsStr) -> bool {
+    let hex = name
+        .to_str()
+        .and_then(|name| name.strip_prefix("session.jsonl"))
+        .map(|name| name.strip_prefix(".zstd").unwrap_or(name))
+        .and_then(|name| name.strip_prefix('.')?.strip_suffix(".tmp"));
+    hex.is_some_and(|hex| hex.len() == 12 && hex.bytes().all(|b| b.is_ascii_hexdigit()))
 }
 
 /// `<final>.<12 hex>.tmp`, as upstream names it. Uniqueness is the exclusive create's.

@@ -194,6 +194,7 @@ impl Store {
         } = &loaded.inspection;
         let mut log = LogFile::absent(storage.clone(), self.root(), header, self.encoding())?
             .opened(&path, lock, &loaded.bytes, loaded.stored.len() as u64);
+        log.settle_found()?;
         if torn.is_none() && closers.is_empty() {
             return Ok((loaded, session, log));
         }
