@@ -4,6 +4,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
+use dsh_torture::script::{self, Dose};
 
 fn main() -> ExitCode {
     match run() {
@@ -25,7 +26,22 @@ fn run() -> Result<ExitCode> {
     match arguments.first().map(String::as_str) {
         Some("states") => {
             let start = Instant::now();
-            let tally = dsh_torture::script::run(number(1)?, number(2)?);
+            let tally = if arguments.len() > 3 {
+                script::run(
+                    number(1)?,
+                    Dose::Thin {
+                        scripts: number(2)?,
+                        one_in: usize::try_from(number(3)?)?,
+                    },
+                )
+            } else {
+                script::run(
+                    number(1)?,
+                    Dose::Every {
+                        distinct: number(2)?,
+                    },
+                )
+            };
             println!(
                 "crash states: {} looked at, {} distinct, {} scripts, {} failures, {:.1} s",
                 tally.states,

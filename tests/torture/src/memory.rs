@@ -3,16 +3,17 @@
 //! # The model
 //!
 //! What the store does is a list of [`Op`]s. Each is pending until the sync that covers it:
-//! - **Data** (writes, truncations) of a file is pending until that file is synced. Pending operations reach the disk in
-//!   any subset, whole or torn, sector by sector (512 B) in any order; a size may arrive before the data below
-//!   it, up to the next 4 KiB, and then the missing data reads as zeros.
+//! - **Data** (writes, truncations) of a file is pending until that file is synced. Each sector (512 B) reaches the disk
+//!   on its own, in any order, as it was after some of the operations; a write may be torn at any byte; an operation may
+//!   be done a second time after the others. A size may arrive before the data below it, also rounded up to the
+//!   next 4 KiB, and then the missing data reads as zeros.
 //! - **Names** (create, link, unlink, rename, mkdir, rmdir) in a directory are pending until that directory is synced, and
 //!   arrive in any subset. Renaming to a name is atomic: the old file or the new one, never none; the former name
 //!   may stay. A file whose data is synced and whose name is not may be gone.
 //! - **A sync that fails** promises nothing, ever: the kernel may have dropped the pages and call them clean, so a later
 //!   sync that succeeds covers them no more. (Names are metadata, which no kernel forgets; a later sync covers them.)
 //!
-//! What is not in the model, on purpose: sectors that were synced change; sectors torn inside; stale bytes of deleted files
+//! What is not in the model, on purpose: a short write that leaves a few bytes over; sectors that were synced change; sectors torn inside; stale bytes of deleted files
 //! where data is missing. The last would be a leak between users, so ext4 (ordered), XFS, btrfs, ZFS and APFS all
 //! exclude it; only ext4 `data=writeback` does not. It could not be told from damage either: upstream refuses garbage after
 //! the last frame, and so do we.
@@ -25,6 +26,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use dsh_store::storage::{Held, Meta, ReadSeek, Revision, Storage, StorageFile};
 
 use crate::random::Random;
+
+/// Less is not left over by a short write: what is then missing in a sector could not be told from damage.
+const SHORTEST_REST: usize = 20;
 
 /// Names a file or directory for ever.
 pub type Ino = u64;
@@ -388,7 +392,8 @@ impl StorageFile for OpenFile {
         let mut inner = self.memory.lock();
         let written = match inner.call("write") {
             Some(Fault::Error(kind)) => return Err(kind.into()),
-            Some(Fault::Half(kind)) if bytes.len() < 2 => return Err(kind.into()),
+            Some(Fault::Half(kind)) if bytes.len() < SHORTEST_REST => return Err(kind.into()),
+            Some(Fault::Short) if bytes.len() < SHORTEST_REST => bytes.len(),
             Some(Fault::Short | Fault::Half(_)) => bytes.len().div_ceil(2),
             None => bytes.len(),
         };
