@@ -155,7 +155,7 @@ fn frames(bytes: &[u8]) -> Result<Scanned, Damage> {
     let mut torn = None;
     match complete_frames(bytes, rest, &mut lines) {
         Err(Fault::Frame(start, found)) => {
-            cut_or_damage(bytes, start, found, &mut torn, &mut damage)
+            cut_or_damage(bytes, start, found, &mut torn, &mut damage);
         }
         Err(Fault::Lines(found)) => damage = Some(found),
         Ok(()) => {
