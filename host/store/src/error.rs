@@ -39,8 +39,16 @@ pub enum StoreError {
         id: String,
         /// The lock file.
         path: PathBuf,
-        /// What the holder wrote into the lock: `{"pid":…,"host":…,"startedAt":…}`.
+        /// Who that is, as far as the lock says: `pid 7 on box since 2026-11-30 01:22:33 UTC`.
         holder: String,
+    },
+    /// The file system has no locks, so a second writer could not be kept out. Nothing is written there.
+    #[error("cannot lock {}: {source}; this file system has no file locks, and without one two writers would ruin the log: put the sessions on one that has", path.display())]
+    CannotLock {
+        /// The lock file.
+        path: PathBuf,
+        /// What the system said.
+        source: Arc<io::Error>,
     },
     /// No stored session has this id.
     #[error("no session {id:?} below {}; each stored one is a folder there, named by its id", root.display())]
@@ -133,6 +141,7 @@ impl StoreError {
         match self {
             Self::Io { .. } | Self::Rollback { .. } => "STORE_IO",
             Self::Locked { .. } => "SESSION_LOCKED",
+            Self::CannotLock { .. } => "STORE_CANNOT_LOCK",
             Self::NotFound { .. } => "SESSION_NOT_FOUND",
             Self::AlreadyExists { .. } => "SESSION_ALREADY_EXISTS",
             Self::Layout { .. } => "SESSION_LAYOUT",

@@ -17,6 +17,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use dsh_session::Json;
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 
@@ -141,22 +142,66 @@ pub(crate) fn label() -> String {
     )
 }
 
-/// What the holder of a lock wrote into it, for a message: printable, one line, never long.
+/// Who holds a lock, for a message: printable, one line, never long.
 pub(crate) fn holder(storage: &dyn Storage, path: &Path) -> String {
     let mut text = Vec::new();
     let read = storage
         .open_read(path)
         .and_then(|file| file.take(MAX_CONTENTS).read_to_end(&mut text));
-    let text: String = String::from_utf8_lossy(&text)
+    let text = String::from_utf8_lossy(&text);
+    match read {
+        Ok(_) => describe(&text).unwrap_or_else(|| raw(&text)),
+        Err(_) => "who does not say".to_owned(),
+    }
+}
+
+/// A [`label`] in words.
+fn describe(text: &str) -> Option<String> {
+    let label = Json::restore(text.trim()).ok()?;
+    let pid = label.get("pid")?.u64()?;
+    let host: String = label
+        .get("host")?
+        .text()?
+        .chars()
+        .filter(|c| !c.is_control())
+        .take(100)
+        .collect();
+    let since = clock(label.get("startedAt")?.u64()? / 1000);
+    Some(format!("pid {pid} on {host} since {since}"))
+}
+
+/// A label of somebody else's making.
+fn raw(text: &str) -> String {
+    let text: String = text
         .trim()
         .chars()
         .filter(|c| !c.is_control())
         .take(200)
         .collect();
-    match read {
-        Ok(_) if !text.is_empty() => text,
-        _ => "unknown".to_owned(),
+    if text.is_empty() {
+        "who does not say".to_owned()
+    } else {
+        text
     }
+}
+
+/// Seconds since the epoch as a date, `2026-11-30 01:22:33 UTC`.
+fn clock(seconds: u64) -> String {
+    let (days, second) = (seconds / 86_400, seconds % 86_400);
+    // Days from 0000-03-01, so that a leap day is the last of its year; eras of 400 years.
+    let days = days + 719_468;
+    let (era, day) = (days / 146_097, days % 146_097);
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let (date, month) = (day - (153 * month + 2) / 5 + 1, (month + 2) % 12 + 1);
+    let year = era * 400 + year + u64::from(month <= 2);
+    format!(
+        "{year:04}-{month:02}-{date:02} {:02}:{:02}:{:02} UTC",
+        second / 3_600,
+        second / 60 % 60,
+        second % 60
+    )
 }
 
 #[cfg(test)]
@@ -183,5 +228,24 @@ mod tests {
         assert!(!holder_is_gone(&mut labelled(dead, "elsewhere")));
         assert!(!holder_is_gone(&mut labelled("0", &host())));
         assert!(!holder_is_gone(&mut tempfile::tempfile().unwrap()));
+    }
+
+    #[test]
+    fn the_holder_is_told_in_words() {
+        let text = r#"{"pid":7,"host":"box","startedAt":1700000000000}"#;
+        let told = describe(text).unwrap();
+        assert_eq!(told, "pid 7 on box since 2023-11-14 22:13:20 UTC");
+        assert_eq!(describe(&label()).unwrap().split(' ').next(), Some("pid"));
+        assert_eq!(describe("somebody"), None);
+        assert_eq!(raw(" some\u{7}body\n"), "somebody");
+        assert_eq!(raw(""), "who does not say");
+    }
+
+    #[test]
+    fn a_clock_knows_leap_days() {
+        assert_eq!(clock(0), "1970-01-01 00:00:00 UTC");
+        assert_eq!(clock(951_782_399), "2000-02-28 23:59:59 UTC");
+        assert_eq!(clock(951_782_400), "2000-02-29 00:00:00 UTC");
+        assert_eq!(clock(4_107_542_400), "2100-03-01 00:00:00 UTC");
     }
 }

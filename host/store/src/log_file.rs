@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dsh_session::{Event, Header, rows};
+use rustix::io::Errno;
 
 use crate::layout::{self, Compression};
 use crate::lock::{self, LOCK_FILE};
@@ -102,8 +103,46 @@ pub(crate) fn take_lock(
             holder: lock::holder(storage, &path),
             path,
         }),
+        Err(e) if cannot_lock(&e) => Err(StoreError::CannotLock {
+            path,
+            source: Arc::new(e),
+        }),
         Err(e) => Err(StoreError::io("lock", &path)(e)),
     }
+}
+
+/// Whether an error says that this file system has no locks at all, now or ever.
+fn cannot_lock(e: &io::Error) -> bool {
+    let none = [Errno::NOLCK, Errno::NOTSUP, Errno::OPNOTSUPP, Errno::NOSYS];
+    e.kind() == io::ErrorKind::Unsupported
+        || none
+            .iter()
+            .any(|errno| e.raw_os_error() == Some(errno.raw_os_error()))
+}
+
+/// Gives a whole, synced file its name, in one step and never over another file. Some file systems have no hard
+/// links (FAT, some network and FUSE mounts); there it is renamed. Where even that cannot spare a file of that
+/// name, the lock and a look must do: only a program that ignores the lock could come between.
+fn name(storage: &dyn Storage, tmp: &Path, path: &Path) -> io::Result<()> {
+    match storage.link(tmp, path) {
+        Err(e) if without(&e) => {}
+        done => return done,
+    }
+    match storage.rename_new(tmp, path) {
+        Err(e) if without(&e) => {}
+        done => return done,
+    }
+    if storage::exists(storage, path)? {
+        return Err(io::ErrorKind::AlreadyExists.into());
+    }
+    storage.rename(tmp, path)
+}
+
+/// Whether a file system answers so that does not know the operation.
+fn without(e: &io::Error) -> bool {
+    use io::ErrorKind::{InvalidInput, PermissionDenied, Unsupported};
+    matches!(e.kind(), InvalidInput | PermissionDenied | Unsupported)
+        || e.raw_os_error() == Some(Errno::MLINK.raw_os_error())
 }
 
 impl LogFile {
@@ -238,15 +277,13 @@ impl LogFile {
         bytes.extend_from_slice(batch);
         let tmp = tmp_name(&self.path);
         let linked = self.write_new(&tmp, &bytes).and_then(|()| {
-            self.storage
-                .link(&tmp, &self.path)
-                .map_err(|e| match e.kind() {
-                    io::ErrorKind::AlreadyExists => StoreError::AlreadyExists {
-                        id: self.id.clone(),
-                        path: self.path.clone(),
-                    },
-                    _ => StoreError::io("publish", &self.path)(e),
-                })
+            name(&*self.storage, &tmp, &self.path).map_err(|e| match e.kind() {
+                io::ErrorKind::AlreadyExists => StoreError::AlreadyExists {
+                    id: self.id.clone(),
+                    path: self.path.clone(),
+                },
+                _ => StoreError::io("publish", &self.path)(e),
+            })
         });
         if let Err(e) = linked {
             let _ = self.storage.remove_file(&tmp);

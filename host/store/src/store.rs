@@ -19,7 +19,8 @@ use crate::writer::Writer;
 /// The longest batch window: what a signed 32-bit count of milliseconds holds, as upstream's timers do.
 const MAX_DELAY: Duration = Duration::from_millis(i32::MAX as u64);
 
-/// Called for each background write that failed; the events are kept and the next one, or a flush, tries again.
+/// Called when background writing of a session begins to fail, once until it has worked again: the events are kept and
+/// the next one, or a flush, tries again. Also called when a writer is dropped with events that it cannot write.
 /// Gets the session's id and the cause. Must not block.
 pub type FailureHook = Arc<dyn Fn(&str, &StoreError) + Send + Sync>;
 
@@ -34,7 +35,7 @@ pub struct StoreConfig {
     pub pack_chunks: bool,
     /// How long the first event of a batch may wait for others, 1 ms to 2^31-1 ms.
     pub write_batch_max_delay: Duration,
-    /// Told of failed background writes.
+    /// Told when background writing fails.
     pub on_failure: Option<FailureHook>,
 }
 

@@ -2,6 +2,7 @@
 //!
 //! - [`memory`]: a file system in memory that journals every change, and the model of what a crash leaves.
 //! - [`crash`]: all crash states of a moment.
+//! - [`faults`]: every call fails, in every way.
 //! - [`play`]: realistic sessions. [`script`]: what is done with them. [`check`]: what must hold afterwards.
 //!
 //! The test run takes a small dose; `cargo xtask torture` the whole.
@@ -10,6 +11,7 @@
 
 pub mod check;
 pub mod crash;
+pub mod faults;
 pub mod memory;
 pub mod play;
 pub mod random;
