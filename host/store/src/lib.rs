@@ -38,6 +38,7 @@ mod scan;
 mod store;
 #[cfg(test)]
 mod testing;
+mod walk;
 mod writer;
 
 pub mod frame;

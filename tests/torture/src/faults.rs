@@ -131,7 +131,12 @@ impl Run {
             there.len()
         );
         let written = self.session.log().to_vec()?;
-        ensure!(written.starts_with(&there), "other events are there");
+        // A repair that failed half-way may have closed a turn already.
+        let shared = there.len().min(written.len());
+        ensure!(
+            written[..shared] == there[..shared],
+            "other events are there"
+        );
         Ok(())
     }
 }
@@ -151,6 +156,12 @@ pub fn sweep(setup: Setup) -> Result<usize> {
     for how in WAYS {
         for first in 0..calls {
             for count in [1, 2, usize::MAX] {
+                let interrupted = io::ErrorKind::Interrupted;
+                let signal = how == Fault::Error(interrupted) || how == Fault::Half(interrupted);
+                if signal && count > 2 {
+                    // Nobody is interrupted for ever, and a write goes on after each time.
+                    continue;
+                }
                 play(setup, Faults { first, count, how })?;
                 runs += 1;
             }
