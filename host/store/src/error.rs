@@ -66,6 +66,16 @@ pub enum StoreError {
         /// Its log.
         path: PathBuf,
     },
+    /// A live session has the id of a stored one and is not its continuation.
+    #[error("session {id:?} is stored at {} and is another one: {reason}; choose another id, or resume the stored one", path.display())]
+    Collision {
+        /// The session.
+        id: String,
+        /// Its log.
+        path: PathBuf,
+        /// What differs.
+        reason: String,
+    },
     /// The files below the root are not where one session has one log of the configured encoding.
     #[error("session {id:?} cannot be addressed: {reason}")]
     Layout {
@@ -144,6 +154,7 @@ impl StoreError {
             Self::CannotLock { .. } => "STORE_CANNOT_LOCK",
             Self::NotFound { .. } => "SESSION_NOT_FOUND",
             Self::AlreadyExists { .. } => "SESSION_ALREADY_EXISTS",
+            Self::Collision { .. } => "SESSION_COLLISION",
             Self::Layout { .. } => "SESSION_LAYOUT",
             Self::Damaged { damage, .. } => damage.class.code(),
             Self::TailChanged { .. } => "SESSION_TAIL_CHANGED",

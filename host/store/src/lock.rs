@@ -14,7 +14,7 @@
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use dsh_session::Json;
@@ -34,14 +34,26 @@ const MAX_CONTENTS: u64 = 4096;
 
 /// An exclusive OS lock; dropping it gives the lock back.
 #[derive(Debug)]
-pub(crate) struct FileLock(File);
+pub(crate) struct FileLock {
+    file: File,
+    path: PathBuf,
+}
 
-impl Held for FileLock {}
+impl Held for FileLock {
+    fn has_its_name(&self) -> io::Result<bool> {
+        let ours = self.file.metadata()?;
+        match std::fs::metadata(&self.path) {
+            Ok(named) => Ok((named.dev(), named.ino()) == (ours.dev(), ours.ino())),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(e) => Err(e),
+        }
+    }
+}
 
 impl Drop for FileLock {
     /// Closing alone is not enough: a child that another thread forked holds a copy of the descriptor until it execs.
     fn drop(&mut self) {
-        let _ = self.0.unlock();
+        let _ = self.file.unlock();
     }
 }
 
@@ -51,7 +63,7 @@ pub(crate) fn try_lock(path: &Path, contents: &str) -> io::Result<Option<FileLoc
         let Some(lock) = try_lock_once(path, end)? else {
             return Ok(None);
         };
-        if !lock.has_its_name(path)? {
+        if !lock.has_its_name()? {
             // Its last holder took the file away after it was opened here.
             if Instant::now() < end {
                 continue;
@@ -59,24 +71,12 @@ pub(crate) fn try_lock(path: &Path, contents: &str) -> io::Result<Option<FileLoc
             return Ok(None);
         }
         // The lock holds whether or not its label can be written (a full disk must not stop a reader of the label).
-        let mut file = &lock.0;
+        let mut file = &lock.file;
         let _ = file
             .set_len(0)
             .and_then(|()| file.seek(SeekFrom::Start(0)))
             .and_then(|_| file.write_all(contents.as_bytes()));
         return Ok(Some(lock));
-    }
-}
-
-impl FileLock {
-    /// Whether the path still names the file that is locked.
-    fn has_its_name(&self, path: &Path) -> io::Result<bool> {
-        let ours = self.0.metadata()?;
-        match std::fs::metadata(path) {
-            Ok(named) => Ok((named.dev(), named.ino()) == (ours.dev(), ours.ino())),
-            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
-            Err(e) => Err(e),
-        }
     }
 }
 
@@ -90,7 +90,10 @@ fn try_lock_once(path: &Path, end: Instant) -> io::Result<Option<FileLock>> {
         .open(path)?;
     loop {
         match file.try_lock() {
-            Ok(()) => return Ok(Some(FileLock(file))),
+            Ok(()) => {
+                let path = path.to_owned();
+                return Ok(Some(FileLock { file, path }));
+            }
             Err(TryLockError::WouldBlock) if holder_is_gone(&mut file) && Instant::now() < end => {
                 std::thread::sleep(Duration::from_millis(5));
             }

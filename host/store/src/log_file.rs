@@ -17,7 +17,7 @@ use rustix::io::Errno;
 
 use crate::layout::{self, Compression};
 use crate::lock::{self, LOCK_FILE};
-use crate::storage::{self, Held, Storage};
+use crate::storage::{self, Held, Storage, StorageFile};
 use crate::{StoreError, frame};
 
 /// So many bytes at the end of the file are compared before each append; with
@@ -84,6 +84,9 @@ pub(crate) struct LogFile {
     header_line: String,
     encoding: Encoding,
     lock: Option<Box<dyn Held>>,
+    /// The published file, open from its first append on. What is appended goes there even when its name has
+    /// come to name another file since it was compared.
+    file: Option<Box<dyn StorageFile>>,
     state: State,
     tail: Tail,
     next_seq: u64,
@@ -161,6 +164,7 @@ impl LogFile {
             header_line: header.line() + "\n",
             encoding,
             lock: None,
+            file: None,
             state: State::Absent,
             tail: Tail::default(),
             next_seq: 0,
@@ -194,6 +198,7 @@ impl LogFile {
     /// Gives the lock back. Of a session that was never published nothing is left: the lock file goes while it
     /// is held (who waits at its door looks again whether it still has the name, [`lock::try_lock`]), then the directory.
     pub(crate) fn release(&mut self) {
+        self.file = None;
         let Some(held) = self.lock.take() else {
             return;
         };
@@ -326,11 +331,17 @@ impl LogFile {
     }
 
     fn append(&mut self, bytes: &[u8], events: u64) -> Result<(), StoreError> {
-        self.check_tail()?;
-        let written = self
-            .storage
-            .open_append(&self.path)
-            .and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync()));
+        let mut file = match self.file.take() {
+            Some(file) => file,
+            None => self
+                .storage
+                .open_append(&self.path)
+                .map_err(|e| self.gone(e, "open"))?,
+        };
+        self.check_tail(&*file)?;
+        let written = file.write_all(bytes).and_then(|()| file.sync());
+        // After a failure it is opened anew.
+        self.file = written.is_ok().then_some(file);
         if let Err(source) = written {
             let source = Arc::new(source);
             let action = "append to";
@@ -358,31 +369,52 @@ impl LogFile {
         Ok(())
     }
 
-    /// Compares the end of the file with what we wrote; cuts off what a failed append of ours left.
-    fn check_tail(&mut self) -> Result<(), StoreError> {
-        let changed = |reason: String| StoreError::TailChanged {
+    /// A log whose name is gone was changed; anything else is the file system's failure.
+    fn gone(&self, e: io::Error, action: &'static str) -> StoreError {
+        if e.kind() == io::ErrorKind::NotFound {
+            self.changed("it is gone".to_owned())
+        } else {
+            StoreError::io(action, &self.path)(e)
+        }
+    }
+
+    fn changed(&self, reason: String) -> StoreError {
+        StoreError::TailChanged {
             path: self.path.clone(),
             reason,
-        };
-        let found = match self.storage.metadata(&self.path) {
-            Ok(meta) => meta.len,
-            Err(e) if e.kind() == io::ErrorKind::NotFound => {
-                return Err(changed("it is gone".to_owned()));
-            }
-            Err(e) => return Err(StoreError::io("look at", &self.path)(e)),
-        };
+        }
+    }
+
+    /// Compares lock, name and end of the file with what we hold and wrote; cuts off what a failed append of ours left.
+    fn check_tail(&mut self, file: &dyn StorageFile) -> Result<(), StoreError> {
+        if let Some(lock) = &self.lock
+            && !lock
+                .has_its_name()
+                .map_err(StoreError::io("look at the lock of", &self.path))?
+        {
+            return Err(self.changed("its lock was taken away".to_owned()));
+        }
+        let named = self.storage.metadata(&self.path);
+        let named = named.map_err(|e| self.gone(e, "look at"))?;
+        let open = file
+            .metadata()
+            .map_err(StoreError::io("look at", &self.path))?;
+        if (named.revision.0, named.revision.1) != (open.revision.0, open.revision.1) {
+            return Err(self.changed("another file has its name".to_owned()));
+        }
+        let found = open.len;
         let dirty = matches!(self.state, State::Dirty);
         let expected = self.tail.len;
         if found < expected || (found > expected && !dirty) {
-            return Err(changed(format!(
-                "it has {found} bytes, {expected} were written"
-            )));
+            return Err(self.changed(format!("it has {found} bytes, {expected} were written")));
         }
-        let len = self.tail.last.len() as u64;
-        let last = storage::read_at(&*self.storage, &self.path, expected - len, len)
+        let mut last = [0; TAIL];
+        let last = &mut last[..self.tail.last.len()];
+        file.read_exact_at(last, expected - last.len() as u64)
             .map_err(StoreError::io("read the end of", &self.path))?;
         if last != self.tail.last {
-            return Err(changed(format!(
+            let len = last.len();
+            return Err(self.changed(format!(
                 "the last {len} bytes before {expected} are not what was written"
             )));
         }

@@ -4,6 +4,7 @@
 //! - [`crash`]: all crash states of a moment.
 //! - [`faults`]: every call fails, in every way.
 //! - [`play`]: realistic sessions. [`script`]: what is done with them. [`check`]: what must hold afterwards.
+//! - [`writers`]: rival processes.
 //!
 //! The test run takes a small dose; `cargo xtask torture` the whole.
 
@@ -16,3 +17,4 @@ pub mod memory;
 pub mod play;
 pub mod random;
 pub mod script;
+pub mod writers;

@@ -426,14 +426,35 @@ impl StorageFile for OpenFile {
             }
         }
     }
+
+    fn metadata(&self) -> io::Result<Meta> {
+        self.memory.enter()?.meta(self.ino)
+    }
+
+    fn read_exact_at(&self, into: &mut [u8], offset: u64) -> io::Result<()> {
+        let bytes = self.memory.enter()?.bytes(self.ino)?;
+        let start = usize::try_from(offset).unwrap_or(usize::MAX);
+        let found = start
+            .checked_add(into.len())
+            .and_then(|end| bytes.get(start..end));
+        into.copy_from_slice(found.ok_or(io::ErrorKind::UnexpectedEof)?);
+        Ok(())
+    }
 }
 
+/// A held lock.
 struct Lock {
     memory: Memory,
     ino: Ino,
+    path: PathBuf,
 }
 
-impl Held for Lock {}
+impl Held for Lock {
+    fn has_its_name(&self) -> io::Result<bool> {
+        let inner = self.memory.enter()?;
+        Ok(inner.tree.find(&self.path).ok() == Some(self.ino))
+    }
+}
 
 impl Drop for Lock {
     fn drop(&mut self) {
@@ -587,6 +608,7 @@ impl Storage for Memory {
         Ok(Some(Box::new(Lock {
             memory: self.clone(),
             ino,
+            path: path.to_owned(),
         })))
     }
 }

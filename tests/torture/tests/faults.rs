@@ -42,7 +42,7 @@ fn an_outage_is_told_of_once() {
     let config = StoreConfig {
         write_batch_max_delay: Duration::from_millis(1),
         on_failure: Some(Arc::new(move |id, e| {
-            into.lock().unwrap().push(format!("{id}: {e}"))
+            into.lock().unwrap().push(format!("{id}: {e}"));
         })),
         ..StoreConfig::new(STORE)
     };
