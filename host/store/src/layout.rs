@@ -134,6 +134,35 @@ pub fn decode_segment(segment: &str) -> Option<String> {
     (encode_segment(&id).ok()? == segment).then_some(id)
 }
 
+/// The id that the place of a log stands for; `None` for a file that is in no session's directory.
+pub(crate) fn id_of(log: &Path) -> Option<String> {
+    let name = log.file_name()?;
+    let is_log = [Compression::None, Compression::Zstd]
+        .iter()
+        .any(|c| c.file_name() == name);
+    let segment = log.parent()?.file_name()?.to_str()?;
+    is_log.then(|| decode_segment(segment))?
+}
+
+/// [`id_of`], also for a log of an older layout, whose own name says it.
+pub(crate) fn id_of_path(log: &Path) -> Option<String> {
+    let flat = || {
+        let name = log.file_name()?.to_str()?;
+        let name = name.strip_suffix(".zstd").unwrap_or(name);
+        decode_segment(name.strip_suffix(".jsonl")?)
+    };
+    let is_log = |name| {
+        [Compression::None, Compression::Zstd]
+            .iter()
+            .any(|c| name == c.file_name())
+    };
+    if log.file_name().is_some_and(is_log) {
+        id_of(log)
+    } else {
+        flat()
+    }
+}
+
 /// The directory of a session.
 ///
 /// # Errors

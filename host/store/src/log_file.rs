@@ -32,14 +32,14 @@ pub(crate) struct Encoding {
 }
 
 impl Encoding {
-    fn text(self, text: &str) -> io::Result<Vec<u8>> {
+    pub(crate) fn text(self, text: &str) -> io::Result<Vec<u8>> {
         match self.compression {
             Compression::None => Ok(text.as_bytes().to_vec()),
             Compression::Zstd => frame::encode(text.as_bytes()),
         }
     }
 
-    fn batch(self, events: &[Arc<Event>]) -> io::Result<Vec<u8>> {
+    pub(crate) fn batch(self, events: &[Arc<Event>]) -> io::Result<Vec<u8>> {
         let mut text = String::new();
         rows::write_batch(events, self.pack, &mut text);
         self.text(&text)
@@ -486,7 +486,8 @@ fn is_tmp_name(name: &OsStr) -> bool {
 }
 
 /// `<final>.<12 hex>.tmp`, as upstream names it. Uniqueness is the exclusive create's.
-fn tmp_name(path: &Path) -> PathBuf {
+/// A name beside `path` that nobody else has.
+pub(crate) fn tmp_name(path: &Path) -> PathBuf {
     let mut hasher = RandomState::new().build_hasher();
     hasher.write_u32(std::process::id());
     let mut name = path.as_os_str().to_owned();

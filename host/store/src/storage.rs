@@ -47,6 +47,11 @@ pub trait Storage: Send + Sync {
     fn sync_dir(&self, path: &Path) -> io::Result<()>;
     /// Size, kind and identity of what a path names (links are followed).
     fn metadata(&self, path: &Path) -> io::Result<Meta>;
+    /// Whether a path is a symbolic link. A file system without any need not say so.
+    fn is_symlink(&self, path: &Path) -> io::Result<bool> {
+        let _ = path;
+        Ok(false)
+    }
     /// The names in a directory, in its own order.
     fn read_dir(&self, path: &Path) -> io::Result<Vec<PathBuf>>;
     /// The names in a directory with what they name, in its own order. What cannot be looked at is [`EntryKind::Other`].
@@ -259,6 +264,9 @@ impl Storage for Disk {
     }
     fn metadata(&self, path: &Path) -> io::Result<Meta> {
         meta(&fs::metadata(path)?)
+    }
+    fn is_symlink(&self, path: &Path) -> io::Result<bool> {
+        Ok(fs::symlink_metadata(path)?.is_symlink())
     }
     fn read_dir(&self, path: &Path) -> io::Result<Vec<PathBuf>> {
         fs::read_dir(path)?.map(|entry| Ok(entry?.path())).collect()
