@@ -13,7 +13,7 @@
 //! It is not synced: a torn one has another hash.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -22,13 +22,13 @@ use dsh_session::{Archive, Event, Fold, Header, StretchScanner};
 use crate::archive::FrameArchive;
 use crate::frame::{self, QuickDecoder};
 use crate::layout::Compression;
-use crate::log_file::Tail;
+use crate::log_file::{Tail, tmp_name};
 use crate::scan::{header, header_frame};
 use crate::storage::{self, Storage};
 use crate::survey::{FrameIndex, Survey, survey, threads};
 
 /// The file's name. Upstream looks at `session.jsonl*` alone.
-const FILE: &str = "checkpoint";
+pub(crate) const FILE: &str = "checkpoint";
 /// The version is part of it: a checkpoint of another one is none.
 const MAGIC: &[u8; 16] = b"dsh-checkpoint-1";
 /// Smaller logs are read as quickly as a checkpoint of theirs.
@@ -90,11 +90,10 @@ fn put(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
+/// The name that a checkpoint is written under, and its own.
 fn paths(log: &Path) -> (PathBuf, PathBuf) {
-    let mut hasher = RandomState::new().build_hasher();
-    hasher.write_u32(std::process::id());
-    let tmp = format!("{FILE}.{:012x}.tmp", hasher.finish() & 0xffff_ffff_ffff);
-    (log.with_file_name(tmp), log.with_file_name(FILE))
+    let path = log.with_file_name(FILE);
+    (tmp_name(&path), path)
 }
 
 /// Cuts a number off.
@@ -118,7 +117,7 @@ pub(crate) fn read(storage: &Arc<dyn Storage>, log: &Path) -> Option<Reopened> {
         return None;
     }
     let (_, path) = paths(log);
-    let bytes = storage::read_at(&**storage, &path, 0, LARGEST).ok()?;
+    let bytes = read_at(&**storage, &path, 0, LARGEST).ok()?;
     let (content, hash) = bytes.split_last_chunk::<32>()?;
     if blake3::hash(content) != *hash {
         return None;
@@ -139,7 +138,7 @@ pub(crate) fn read(storage: &Arc<dyn Storage>, log: &Path) -> Option<Reopened> {
     }
     // The end that the checkpoint is of, and what was written since, in one look.
     let from = covered.checked_sub(last.len() as u64)?;
-    let grown = storage::read_at(&**storage, log, from, meta.len - from).ok()?;
+    let grown = read_at(&**storage, log, from, meta.len - from).ok()?;
     let added = grown.strip_prefix(last)?;
     let frames = frames.as_chunks::<8>().0.as_chunks::<2>().0;
     let frames = frames
@@ -179,9 +178,18 @@ pub(crate) fn read(storage: &Arc<dyn Storage>, log: &Path) -> Option<Reopened> {
     })
 }
 
+/// Up to `length` bytes from `offset` on.
+fn read_at(storage: &dyn Storage, path: &Path, offset: u64, length: u64) -> io::Result<Vec<u8>> {
+    let mut file = storage.open_read(path)?;
+    file.seek(io::SeekFrom::Start(offset))?;
+    let mut bytes = Vec::new();
+    file.take(length).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
 /// The header of a log, from its first bytes.
 fn stored_header(storage: &dyn Storage, log: &Path) -> Option<Header> {
-    let bytes = storage::read_at(storage, log, 0, HEADER).ok()?;
+    let bytes = read_at(storage, log, 0, HEADER).ok()?;
     let end = frame::first(&bytes).ok()??;
     header(&header_frame(&bytes[..end]).ok()?).ok()
 }
@@ -234,7 +242,7 @@ pub(crate) fn refresh(storage: &Arc<dyn Storage>, log: &Path, end: &Tail) {
         return;
     };
     if Tail::default().after(&bytes) == *end
-        && let Some(survey) = survey(&bytes, threads(bytes.len()))
+        && let Some(survey) = survey(&bytes, threads(bytes.len()), &mut ())
         && let Some(bytes) = encode(&survey, end, (meta.revision.0, meta.revision.1))
     {
         keep(&**storage, log, &bytes);

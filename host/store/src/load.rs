@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dsh_session::{
-    Event, Header, Interpreted, Log, REPAIR_TEXTS, Seq, Session, Stored, closers, interpret_prefix,
-    is_current,
+    Event, Header, Interpreted, Kind, Log, REPAIR_TEXTS, Seq, Session, Stored, closers,
+    interpret_prefix, is_current,
 };
 
 use crate::archive::FrameArchive;
@@ -14,7 +14,7 @@ use crate::layout::{self, Compression};
 use crate::log_file::Tail;
 use crate::scan::{Scanned, scan};
 use crate::storage::{self, Revision, Storage};
-use crate::survey::{Survey, survey, threads};
+use crate::survey::{Survey, Watch, survey, threads};
 use crate::{Damage, DamageClass, Stage, StoreError};
 
 /// A file that changes while it is read is read again so many times; then the last reading stands, whose end is torn.
@@ -137,11 +137,22 @@ pub(crate) fn load(
     place: Option<Place<'_>>,
     time_ms: i64,
 ) -> Result<(Loaded, Result<Session, Damage>), StoreError> {
+    load_watched(storage, path, place, time_ms, &mut ())
+}
+
+/// [`load`], with somebody who folds the sound prefix as it is read.
+pub(crate) fn load_watched(
+    storage: &Arc<dyn Storage>,
+    path: &Path,
+    place: Option<Place<'_>>,
+    time_ms: i64,
+    watch: &mut dyn Watch,
+) -> Result<(Loaded, Result<Session, Damage>), StoreError> {
     let compression = Compression::of(path);
     let (bytes, revision) = read_stable(&**storage, path)?;
     if compression == Compression::Zstd
         && bytes.len() >= LONG
-        && let Some(survey) = survey(&bytes, threads(bytes.len()))
+        && let Some(survey) = survey(&bytes, threads(bytes.len()), watch)
     {
         let end = Tail::default().after(&bytes);
         let file = (revision.0, revision.1);
@@ -195,6 +206,12 @@ pub(crate) fn load(
     } else {
         Vec::new()
     };
+    watch.begin(&header);
+    for event in &judged.events {
+        if event.kind != Kind::AssistantChunk {
+            watch.event(event);
+        }
+    }
     let inspection = Inspection {
         path: path.to_owned(),
         bytes: bytes.len() as u64,

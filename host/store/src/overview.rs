@@ -11,12 +11,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dsh_session::projection::ListFacts;
-use dsh_session::{Event, Header, Kind, Seq, Value, title};
+use dsh_session::{Event, Header, Kind, Value, title};
 
 use crate::index::{self, Head, Of, Reader, Row, token};
 use crate::layout::{self, Compression};
-use crate::load::{Place, load};
+use crate::load::{Place, load_watched};
 use crate::storage::{Meta, Revision, Storage};
+use crate::survey::Watch;
 use crate::walk::{self, Spot, encoding_damage, flat_damage, parallel, twice, unreadable};
 use crate::{Damage, DamageClass, Stage, StoreError};
 
@@ -120,7 +121,6 @@ struct Summary {
     facts: ListFacts,
     title: Option<Arc<str>>,
     fallback: Option<Arc<str>>,
-    events: u64,
     turns: u64,
 }
 
@@ -130,13 +130,17 @@ impl Summary {
             facts: ListFacts::new(i64::try_from(header.created_at).unwrap_or(i64::MAX)),
             title: None,
             fallback: None,
-            events: 0,
             turns: 0,
         }
     }
+}
 
-    fn fold(&mut self, event: &Event) {
-        self.events += 1;
+impl Watch for Summary {
+    fn begin(&mut self, header: &Header) {
+        *self = Summary::new(header);
+    }
+
+    fn event(&mut self, event: &Arc<Event>) {
         self.facts.fold(event);
         match event.kind {
             Kind::TurnStart => self.turns += 1,
@@ -274,21 +278,10 @@ impl Lister<'_> {
             root: self.root,
             id: None,
         };
-        let view = match load(self.storage, &path, Some(place), 0) {
+        let mut summary = Summary::new(&Header::new("", 0));
+        let view = match load_watched(self.storage, &path, Some(place), 0, &mut summary) {
             Ok((loaded, _)) => {
                 let found = loaded.inspection;
-                let mut summary = Summary::new(&found.header);
-                let mut broken = None;
-                for event in found.log.events_from(Seq(0)) {
-                    match event {
-                        Ok(event) => summary.fold(&event),
-                        Err(e) => {
-                            let (class, stage) = (DamageClass::Unreadable, Stage::Scan);
-                            broken = Some(walk::damage(class, stage, e.to_string()));
-                            break;
-                        }
-                    }
-                }
                 Overview {
                     path,
                     bytes: found.bytes,
@@ -297,10 +290,10 @@ impl Lister<'_> {
                     header: Some(found.header),
                     title: summary.title.or(summary.fallback),
                     updated_at: summary.facts.updated_at(),
-                    events: summary.events,
+                    events: found.log.len(),
                     turns: summary.turns,
                     torn: found.torn.is_some(),
-                    damage: found.damage.or(broken),
+                    damage: found.damage,
                 }
             }
             Err(StoreError::Damaged { damage, .. }) => Overview::damaged(path, Some(meta), *damage),

@@ -10,19 +10,21 @@ use crate::StoreError;
 use crate::checkpoint;
 use crate::layout::Compression;
 use crate::list::{Entry, list};
-use crate::load::{Inspection, Loaded, Place, Target, load, reopen};
+use crate::load::{Inspection, Loaded, Place, Target, load, load_watched, reopen};
 use crate::locate::{Located, locate};
 use crate::log_file::{Encoding, LogFile, take_lock};
 use crate::overview::{Lister, Only, Overview, Page};
 use crate::pool::Pool;
 use crate::resolve::{LAST, resolve as resolve_id};
 use crate::storage::{Disk, Storage};
+use crate::survey::Watch;
 use crate::writer::Writer;
 
 /// The longest batch window: what a signed 32-bit count of milliseconds holds, as upstream's timers do.
 const MAX_DELAY: Duration = Duration::from_millis(i32::MAX as u64);
 
-/// Called for each background write that failed; the events are kept and the next one, or a flush, tries again.
+/// Called when background writing of a session begins to fail, once until it has worked again: the events are kept and
+/// the next one, or a flush, tries again. Also called when a writer is dropped with events that it cannot write.
 /// Gets the session's id and the cause. Must not block.
 pub type FailureHook = Arc<dyn Fn(&str, &StoreError) + Send + Sync>;
 
@@ -40,7 +42,7 @@ pub struct StoreConfig {
     /// Where to remember what lists show; outside the root. It is derived from the logs, may be deleted at any time, and
     /// is ignored when it does not fit them. Without one, [`Store::overview`] reads every log each time.
     pub index: Option<PathBuf>,
-    /// Told of failed background writes.
+    /// Told when background writing fails.
     pub on_failure: Option<FailureHook>,
 }
 
@@ -159,6 +161,70 @@ impl Store {
         Ok(writer)
     }
 
+    /// A writer for a live session whose log may be stored already (spec/session.md §9.6): a stored log whose events are
+    /// the first ones of the live session is continued, without closers, after a torn tail is cut. Without one it is
+    /// [`Store::create`].
+    ///
+    /// # Errors
+    /// [`StoreError::Collision`] when the stored log is another session's; else as [`Store::resume`] and [`Store::create`].
+    pub fn adopt(&self, session: &Session) -> Result<Writer, StoreError> {
+        let id = session.id();
+        let Some(path) = self
+            .locate(id)?
+            .only(id, self.config.compression)?
+            .map(Path::to_owned)
+        else {
+            return self.create(session);
+        };
+        let lock = take_lock(&*self.storage, path.parent().unwrap_or(self.root()), id)?;
+        let (loaded, _) = self.load_sound(id, &path, 0)?;
+        let found = &loaded.inspection;
+        let failed = |source| StoreError::Session {
+            id: id.to_string(),
+            source,
+        };
+        let collision = |reason: String| StoreError::Collision {
+            id: id.to_string(),
+            path: path.clone(),
+            reason,
+        };
+        if found.header.cwd != session.header().cwd {
+            return Err(collision("it was started in another directory".to_owned()));
+        }
+        let mut live = session.events_from(Seq(0));
+        for stored in found.log.events_from(Seq(0)) {
+            let stored = stored.map_err(failed)?;
+            let same = match live.next().transpose().map_err(failed)? {
+                Some(live) => live.line() == stored.line(),
+                None => false,
+            };
+            if !same {
+                return Err(collision(format!(
+                    "its event {} is another one",
+                    stored.seq
+                )));
+            }
+        }
+        let mut log = LogFile::absent(
+            self.storage.clone(),
+            self.root(),
+            &found.header,
+            self.encoding(),
+        )?
+        .opened(&path, lock, loaded.end.clone(), loaded.stored);
+        log.settle_found()?;
+        let mut kept = loaded.stored;
+        if let Some(torn) = found.torn {
+            kept -= torn.recovered as u64;
+            log.cut(loaded.kept.clone(), kept)?;
+        }
+        let writer = self.writer(log, kept)?;
+        for event in session.events_from(Seq(kept)) {
+            writer.enqueue(event.map_err(failed)?)?;
+        }
+        Ok(writer)
+    }
+
     /// Opens a stored session for writing: takes the lock, cuts a torn tail, commits the closers of an open turn, and
     /// restores the session. What the session appends on being restored (`session/end-seed`, stamped with `time_ms`)
     /// is queued.
@@ -200,6 +266,7 @@ impl Store {
         } = &loaded.inspection;
         let mut log = LogFile::absent(storage.clone(), self.root(), header, self.encoding())?
             .opened(&path, lock, loaded.end.clone(), loaded.stored);
+        log.settle_found()?;
         if torn.is_none() && closers.is_empty() {
             self.keep_checkpoint(&path, &loaded);
             return Ok((loaded, session, log));
@@ -269,8 +336,21 @@ impl Store {
         Ok(self.read(target)?.inspection)
     }
 
+    /// [`Store::inspect`] that lets somebody fold the sound prefix as it is read, chunks aside: one pass, and nothing of
+    /// a long log is kept for it.
+    ///
+    /// # Errors
+    /// As [`Store::inspect`].
+    pub fn fold(&self, target: &Target, watch: &mut dyn Watch) -> Result<Inspection, StoreError> {
+        Ok(self.read_watched(target, watch)?.inspection)
+    }
+
     /// Reads a log without changing anything.
     pub(crate) fn read(&self, target: &Target) -> Result<Loaded, StoreError> {
+        self.read_watched(target, &mut ())
+    }
+
+    fn read_watched(&self, target: &Target, watch: &mut dyn Watch) -> Result<Loaded, StoreError> {
         let (path, id) = match target {
             Target::File(path) => (path.clone(), None),
             Target::Id(id) => (self.find(id)?, Some(&**id)),
@@ -281,7 +361,7 @@ impl Store {
             .any(|c| path.ends_with(c.file_name()));
         let at_home = is_log && resolve(&path).is_ok_and(|path| path.starts_with(root));
         let place = at_home.then_some(Place { root, id });
-        Ok(load(&self.storage, &path, place, 0)?.0)
+        Ok(load_watched(&self.storage, &path, place, 0, watch)?.0)
     }
 
     /// All stored sessions, ordered by path, by their headers alone. One that cannot be read is an entry with its

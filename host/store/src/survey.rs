@@ -55,6 +55,20 @@ impl FrameIndex {
     }
 }
 
+/// Folds a log while it is opened, in one pass and without any of it being kept: [`crate::Store::fold`].
+pub trait Watch {
+    /// The log begins. It may begin again, from its start: what was seen so far does not count then.
+    fn begin(&mut self, header: &Header);
+    /// The next event that is no chunk, in order.
+    fn event(&mut self, event: &Arc<Event>);
+}
+
+/// Watches nothing.
+impl Watch for () {
+    fn begin(&mut self, _: &Header) {}
+    fn event(&mut self, _: &Arc<Event>) {}
+}
+
 /// How many threads a file of so many bytes is worth.
 pub(crate) fn threads(bytes: usize) -> usize {
     if bytes < ALONE {
@@ -64,13 +78,14 @@ pub(crate) fn threads(bytes: usize) -> usize {
 }
 
 /// Reads a file of frames with so many threads; `None` when that is for [`crate::scan`] to do.
-pub(crate) fn survey(bytes: &[u8], threads: usize) -> Option<Survey> {
+pub(crate) fn survey(bytes: &[u8], threads: usize, watch: &mut dyn Watch) -> Option<Survey> {
     let structure = frame::scan(bytes);
     if structure.torn.is_some() || structure.invalid.is_some() {
         return None;
     }
     let (first, frames) = structure.complete.split_first()?;
     let header = header(&header_frame(&bytes[first.start..first.end]).ok()?).ok()?;
+    watch.begin(&header);
     let mut survey = Survey {
         fold: Fold::new(header.seed_length.unwrap_or(0)),
         header,
@@ -81,10 +96,10 @@ pub(crate) fn survey(bytes: &[u8], threads: usize) -> Option<Survey> {
     if threads < 2 {
         let mut reader = Reader::new(bytes, &survey.header)?;
         for task in &tasks {
-            survey.take(reader.read(task)?)?;
+            survey.take(reader.read(task)?, watch)?;
         }
     } else {
-        survey.take_all(bytes, &tasks, threads)?;
+        survey.take_all(bytes, &tasks, threads, watch)?;
     }
     survey.index.end = (bytes.len() as u64, survey.fold.next_seq().0);
     Some(survey)
@@ -107,7 +122,13 @@ fn tasks(frames: &[Frame]) -> Vec<&[Frame]> {
 type Read = Vec<(u64, Stretch)>;
 
 impl Survey {
-    fn take_all(&mut self, bytes: &[u8], tasks: &[&[Frame]], threads: usize) -> Option<()> {
+    fn take_all(
+        &mut self,
+        bytes: &[u8],
+        tasks: &[&[Frame]],
+        threads: usize,
+        watch: &mut dyn Watch,
+    ) -> Option<()> {
         let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
         let header = self.header.clone();
         let (to, results) = mpsc::channel();
@@ -127,7 +148,7 @@ impl Survey {
                 });
             }
             drop(to);
-            let taken = self.take_in_order(&results, tasks.len());
+            let taken = self.take_in_order(&results, tasks.len(), watch);
             // Who still reads has nobody to read for.
             stop.store(true, Ordering::Relaxed);
             taken
@@ -139,6 +160,7 @@ impl Survey {
         &mut self,
         results: &mpsc::Receiver<(usize, Option<Read>)>,
         count: usize,
+        watch: &mut dyn Watch,
     ) -> Option<()> {
         let mut early = BTreeMap::new();
         let mut due = 0;
@@ -146,16 +168,17 @@ impl Survey {
             let (at, read) = results.recv().ok()?;
             early.insert(at, read?);
             while let Some(read) = early.remove(&due) {
-                self.take(read)?;
+                self.take(read, watch)?;
                 due += 1;
             }
         }
         Some(())
     }
 
-    fn take(&mut self, read: Read) -> Option<()> {
+    fn take(&mut self, read: Read, watch: &mut dyn Watch) -> Option<()> {
         for (start, stretch) in read {
             self.index.frames.push((start, stretch.first.0));
+            stretch.events.iter().for_each(|event| watch.event(event));
             if !self.fold.take(stretch, &mut self.kept) {
                 return None;
             }

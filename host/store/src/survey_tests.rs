@@ -7,9 +7,23 @@ use crate::layout::Compression;
 use crate::scan::scan;
 use crate::testing::{cases, recorded_cases};
 
+/// What a watch is given.
+#[derive(Default)]
+struct Seen(Vec<Arc<Event>>);
+
+impl Watch for Seen {
+    fn begin(&mut self, _: &Header) {
+        self.0.clear();
+    }
+    fn event(&mut self, event: &Arc<Event>) {
+        self.0.push(event.clone());
+    }
+}
+
 /// Whether there is a survey; panics where it differs from the slow way.
 fn agree(bytes: &[u8], threads: usize) -> bool {
-    let Some(survey) = survey(bytes, threads) else {
+    let mut seen = Seen::default();
+    let Some(survey) = survey(bytes, threads, &mut seen) else {
         return false;
     };
     let scanned = scan(bytes, Compression::Zstd).expect("a survey has a header");
@@ -18,6 +32,8 @@ fn agree(bytes: &[u8], threads: usize) -> bool {
     let log = interpret(&scanned.header, &scanned.stored).expect("a survey is of sound events");
     assert_eq!(log.migrated.len(), 0);
     let events = log.events;
+    let others = |event: &&Arc<Event>| event.kind != dsh_session::Kind::AssistantChunk;
+    assert!(seen.0.iter().eq(events.iter().filter(others)));
     let (fold, length) = (&survey.fold, events.len() as u64);
     assert_eq!(
         (fold.next_seq().0, survey.index.end),
