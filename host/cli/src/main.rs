@@ -19,6 +19,7 @@ mod result;
 mod route;
 mod row_config;
 mod run;
+mod sessions;
 mod signals;
 mod stream;
 
@@ -59,6 +60,7 @@ fn start(arguments: impl Iterator<Item = OsString>) -> Result<u8, exit::Failure>
             strict,
         } => boot::dump(&profile, &patches, safe, strict),
         Launch::DumpDefault { profile } => boot::dump_default(&profile),
+        Launch::Sessions(arguments) => sessions::main(&arguments),
         Launch::Boot(boot) => headless::main(&boot),
     }
 }

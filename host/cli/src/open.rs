@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use dsh_agent::{Clock, StartSource, SystemClock};
+use dsh_profile::Row;
 use dsh_session::{Header, Session};
 use dsh_store::{Compression, FailureHook, Store, StoreConfig, StoreError, Writer, layout};
 use uuid::Uuid;
@@ -30,7 +31,7 @@ pub(crate) struct Opened {
 
 /// Opens it. `placed` is whether the person named the working directory.
 pub(crate) fn session(composed: &Composed, which: &Which, placed: bool) -> Result<Opened, Failure> {
-    let store = store(composed)?;
+    let store = store(composed.rows.host(ROW), composed.place.home.path())?;
     let cwd = &composed.place.cwd;
     match which {
         Which::New => create(&store, &format!("session-{}", Uuid::new_v4()), cwd),
@@ -69,7 +70,9 @@ fn create(store: &Store, id: &str, cwd: &Path) -> Result<Opened, Failure> {
     })
 }
 
+/// `id` may be a shortened one.
 fn resume(store: &Store, id: &str, cwd: &Path, placed: bool) -> Result<Opened, Failure> {
+    let id = &*store.resolve(id, None).map_err(refused)?;
     let (session, writer) = store.resume(id, SystemClock.now_ms()).map_err(refused)?;
     let own = session.header().cwd.as_deref().map(PathBuf::from);
     let own = own.unwrap_or_else(|| cwd.to_owned());
@@ -93,17 +96,10 @@ fn resume(store: &Store, id: &str, cwd: &Path, placed: bool) -> Result<Opened, F
     })
 }
 
-/// The id of the session of this directory that was written last, of those that
-/// a person started.
+/// The id of the session of this directory that was spoken in last, of those that a person started.
 fn newest(store: &Store, cwd: &Path) -> Result<String, Failure> {
     let place = cwd.to_string_lossy();
-    let entries = store.list().map_err(refused)?.into_iter();
-    let here = entries.filter_map(|entry| {
-        let header = entry.header.ok()?;
-        let here = header.cwd.as_deref() == Some(&*place) && header.origin.is_none();
-        here.then_some((entry.modified_ms, header.created_at, header.id))
-    });
-    let (_, _, id) = here.max().ok_or_else(|| {
+    let id = store.last(Some(&place)).map_err(refused)?.ok_or_else(|| {
         usage(format_args!(
             "--resume last: no session of {place} is stored; leave --resume out to start one"
         ))
@@ -116,16 +112,16 @@ fn newest(store: &Store, cwd: &Path) -> Result<String, Failure> {
     clippy::needless_pass_by_value,
     reason = "errors are handed over by map_err"
 )]
-fn refused(error: StoreError) -> Failure {
+pub(crate) fn refused(error: StoreError) -> Failure {
     usage(format_args!("{}: {error}", error.code()))
 }
 
-fn store(composed: &Composed) -> Result<Store, Failure> {
-    let row = composed.rows.host("session-persistence-jsonl");
-    let root = text(row, "root").map_or_else(
-        || composed.place.home.path().join("sessions"),
-        std::path::PathBuf::from,
-    );
+/// The row that says where sessions are and how they are written.
+pub(crate) const ROW: &str = "session-persistence-jsonl";
+
+/// The store that the row asks for; below the home where it says nothing.
+pub(crate) fn store(row: Option<&Row>, home: &Path) -> Result<Store, Failure> {
+    let root = text(row, "root").map_or_else(|| home.join("sessions"), PathBuf::from);
     let mut config = StoreConfig::new(root);
     match text(row, "compression") {
         None | Some("zstd") => {}

@@ -17,6 +17,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 const PATCH: &str = "cordis.patch.yml";
 const MANIFEST: &str = "profile.yml";
+/// What a profile that upstream made has in its place.
+const UPSTREAM: &str = "package.json";
 
 /// The one that makes itself on first use.
 const HEADLESS: &str = "headless";
@@ -154,12 +156,30 @@ impl Profile {
         check_name(name)?;
         let dir = home.path().join("profiles").join(name);
         let own = dir.join(MANIFEST);
-        let upstream = dir.join("package.json");
-        if name == HEADLESS && !own.exists() && !upstream.exists() {
+        if name == HEADLESS && !own.exists() && !dir.join(UPSTREAM).exists() {
             fs::create_dir_all(&dir).map_err(|e| Error::io("make", &dir, e))?;
             write_new(&dir.join(PATCH), PATCH_TEMPLATE)?;
             write_new(&own, MANIFEST_TEMPLATE)?;
         }
+        Self::read(home, name)
+    }
+
+    /// Opens a profile where there is one; makes nothing.
+    ///
+    /// # Errors
+    /// As [`Profile::open`], but for a profile that does not exist.
+    pub fn find(home: &Home, name: &str) -> Result<Option<Self>, Error> {
+        match Self::read(home, name) {
+            Err(Error::ProfileMissing { .. }) => Ok(None),
+            read => read.map(Some),
+        }
+    }
+
+    fn read(home: &Home, name: &str) -> Result<Self, Error> {
+        check_name(name)?;
+        let dir = home.path().join("profiles").join(name);
+        let own = dir.join(MANIFEST);
+        let upstream = dir.join(UPSTREAM);
         let listed = match (manifest::own(&own)?, name) {
             (Some(listed), _) => listed,
             (None, _) => match manifest::upstream(&upstream, name)? {

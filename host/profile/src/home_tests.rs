@@ -93,6 +93,17 @@ fn processes_that_start_at_once_agree() {
 }
 
 #[test]
+fn looking_for_a_profile_makes_none() {
+    let dir = tempfile::tempdir().unwrap();
+    assert!(Profile::find(&home_in(&dir), "headless").unwrap().is_none());
+    assert!(Profile::find(&home_in(&dir), "..").is_err());
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+    Profile::open(&home_in(&dir), "headless").unwrap();
+    let found = Profile::find(&home_in(&dir), "headless").unwrap().unwrap();
+    assert_eq!(found.bundles, ["base", "headless"]);
+}
+
+#[test]
 fn another_missing_profile_is_an_error_that_says_how_to_make_it() {
     let dir = tempfile::tempdir().unwrap();
     let error = Profile::open(&home_in(&dir), "nope")

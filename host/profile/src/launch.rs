@@ -3,7 +3,9 @@
 //! The launcher's flags come first. The first token that it does not know ends
 //! them, and from there on everything belongs to the app, whatever it looks
 //! like. One `--` is eaten at that place. `web` and `plugin` are sub-commands as
-//! the first such token, unless that `--` stands before them.
+//! the first such token, unless that `--` stands before them. `sessions`, which
+//! is ours, is one only as the very first word: after `--profile` it is a word
+//! of a task like any other.
 
 use std::path::PathBuf;
 
@@ -14,6 +16,8 @@ pub enum Launch {
     Help,
     /// Print the bare version on stdout, exit 0.
     Version,
+    /// `dsh sessions …`: look at and mend what is stored; boots nothing. Its arguments as they stand.
+    Sessions(Vec<String>),
     /// Boot a profile; its `args` go to the booted app as they stand.
     Boot(Boot),
     /// Print the composed tree (`--dump-config`).
@@ -58,6 +62,7 @@ pub struct UsageError(pub String);
 /// The launcher's help.
 pub const HELP: &str = "\
 Usage: dsh [options] [args...]
+       dsh sessions <command> [args...]
 
 Boots a profile: composes its rows from bundles and patches, mounts them, and
 hands everything after the launcher's own options to the booted app.
@@ -65,6 +70,10 @@ hands everything after the launcher's own options to the booted app.
 Arguments:
   args                     the app's arguments, from the first word that is no
                            launcher option; `--` in front protects them
+
+Commands:
+  sessions                 list, show, check, repair, fork, export and remove
+                           stored sessions: dsh sessions --help
 
 Options:
   --profile <name>         the profile to boot; required
@@ -83,6 +92,7 @@ Examples:
   dsh --profile headless --dump-config
   dsh --profile headless --dump-default-config
   dsh --profile headless --safe \"say hello\"
+  dsh sessions list
 ";
 
 #[derive(Default)]
@@ -109,6 +119,11 @@ pub fn parse(args: impl IntoIterator<Item = String>) -> Result<Launch, UsageErro
     let mut rest: Vec<String> = args.into_iter().collect();
     rest.reverse();
     let mut flags = Flags::default();
+    if rest.last().is_some_and(|first| first == "sessions") {
+        rest.pop();
+        rest.reverse();
+        return Ok(Launch::Sessions(rest));
+    }
     while let Some(arg) = rest.pop() {
         let (name, attached) = match arg.split_once('=') {
             Some((name, value)) if name.starts_with("--") => (name, Some(value.to_owned())),

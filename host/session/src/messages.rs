@@ -46,7 +46,7 @@ pub struct Message {
 
 impl Message {
     /// What the model sees of an event: nothing of log-only events and of assistant messages without content.
-    pub(crate) fn of(event: &Event) -> Option<Message> {
+    pub fn of(event: &Event) -> Option<Message> {
         let data = event.data.value();
         let message = message::of(&event.kind, data)?;
         if event.kind == Kind::AssistantMessage

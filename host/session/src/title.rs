@@ -17,8 +17,28 @@ pub const FALLBACK_WORDS: usize = 5;
 
 const ESC: char = '\u{1b}';
 
-/// Removes terminal sequences, control and invisible characters, collapses white space, trims.
-pub fn clean(text: &str) -> String {
+/// Removes terminal sequences, control and invisible characters, and keeps line feeds and tabs: what of a text may
+/// reach a terminal. A carriage return ends a line, since it would let one text overwrite another.
+pub fn printable(text: &str) -> String {
+    let plain = |character: char| !is_hidden(character) && character != '\r';
+    if text.chars().all(plain) {
+        return text.to_owned();
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut after_return = false;
+    for character in without_sequences(text) {
+        match character {
+            '\r' => out.push('\n'),
+            '\n' if after_return => {}
+            hidden if is_hidden(hidden) => {}
+            shown => out.push(shown),
+        }
+        after_return = character == '\r';
+    }
+    out
+}
+
+fn without_sequences(text: &str) -> Vec<char> {
     let mut chars: Vec<char> = text.chars().collect();
     for sequence in [
         operating_system_command,
@@ -27,6 +47,12 @@ pub fn clean(text: &str) -> String {
     ] {
         chars = without(&chars, sequence);
     }
+    chars
+}
+
+/// Removes terminal sequences, control and invisible characters, collapses white space, trims.
+pub fn clean(text: &str) -> String {
+    let chars = without_sequences(text);
     let mut out = String::with_capacity(text.len());
     let mut space = false;
     for character in chars {
@@ -157,4 +183,33 @@ pub fn eligible_prompt(event: &Event) -> Option<String> {
         .collect();
     let text = texts.join("\n");
     (!clean(&text).is_empty()).then_some(text)
+}
+
+#[cfg(test)]
+mod printable_tests {
+    use super::printable;
+
+    #[test]
+    fn lines_and_tabs_stay_and_nothing_speaks_to_the_terminal() {
+        assert_eq!(printable("a\tb\n\nc"), "a\tb\n\nc");
+        assert_eq!(printable("one\r\ntwo\rthree"), "one\ntwo\nthree");
+        for spoken in [
+            "\u{1b}[31mred\u{1b}[0m",
+            "\u{9b}31mred",
+            "\u{1b}]0;title\u{7}red",
+            "\u{1b}]8;;http://x\u{1b}\\red",
+            "\u{1b}cred",
+            "re\u{8}d",
+            "\u{202e}red\u{200b}",
+            "\u{1b}\u{1b}[2Jred",
+            "red\u{7f}\0",
+        ] {
+            let shown = printable(spoken);
+            assert!(
+                shown.ends_with("red") || shown == "red",
+                "{spoken:?} {shown:?}"
+            );
+            assert!(!shown.chars().any(char::is_control), "{spoken:?} {shown:?}");
+        }
+    }
 }

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::Damage;
+use crate::{Damage, DamageClass, layout};
 
 /// Why the store refused or failed. [`StoreError::code`] is stable; the text is for people.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -43,12 +43,22 @@ pub enum StoreError {
         holder: String,
     },
     /// No stored session has this id.
-    #[error("no session {id:?} below {}; each stored one is a folder there, named by its id", root.display())]
+    #[error("no session {id:?} below {}; dsh sessions list shows those that are there", root.display())]
     NotFound {
         /// The id asked for.
         id: String,
         /// Where was looked.
         root: PathBuf,
+    },
+    /// A shortened id that more than one session has.
+    #[error("{text:?} is short for more than one session: {}{}; write more of it", candidates.join(", "), if *more > 0 { format!(" and {more} more") } else { String::new() })]
+    Ambiguous {
+        /// What was written.
+        text: String,
+        /// Some of the ids.
+        candidates: Vec<String>,
+        /// How many others there are.
+        more: usize,
     },
     /// A session that was to be created is there already.
     #[error("session {id:?} exists already at {}; resume it or choose another id", path.display())]
@@ -67,12 +77,22 @@ pub enum StoreError {
         reason: String,
     },
     /// The log is damaged or of a foreign format; it can be read up to the damage but not written.
-    #[error("log {} is not usable: {damage}; nothing was changed, and a new session can be started beside it", path.display())]
+    #[error("log {} is not usable: {damage}; nothing was changed; {}", path.display(), advice(path, damage))]
     Damaged {
         /// The log.
         path: PathBuf,
         /// Where and why.
         damage: Box<Damage>,
+    },
+    /// The log is damaged in a way that no repair can mend.
+    #[error("log {} cannot be repaired: {damage}; nothing was changed; {advice}", path.display())]
+    Unrepairable {
+        /// The log.
+        path: PathBuf,
+        /// Where and why.
+        damage: Box<Damage>,
+        /// What can be done.
+        advice: String,
     },
     /// The log changed under its writer, though it holds the lock. Nothing more is written.
     #[error("log {} was changed by somebody else ({reason}); writing has stopped, inspect the log before going on", path.display())]
@@ -81,6 +101,14 @@ pub enum StoreError {
         path: PathBuf,
         /// What was expected and what was found.
         reason: String,
+    },
+    /// A rule of the session forbids it.
+    #[error("session {id:?}: {source}")]
+    Refused {
+        /// The session.
+        id: String,
+        /// The rule.
+        source: Box<dsh_session::Error>,
     },
     /// An event does not continue the log.
     #[error(
@@ -127,6 +155,25 @@ pub enum StoreError {
     Config(String),
 }
 
+/// What can be done about a log that cannot be written to.
+fn advice(path: &Path, damage: &Damage) -> String {
+    let id = layout::id_of(path).unwrap_or_else(|| "ID".to_owned());
+    match (damage.class, damage.seq) {
+        (DamageClass::Corrupt, Some(_)) => {
+            format!("dsh sessions repair {id} makes it usable again up to there")
+        }
+        (DamageClass::Unsupported, Some(_)) => format!(
+            "a newer dsh may read it whole, and dsh sessions repair {id} keeps what this one can read"
+        ),
+        (DamageClass::Unsupported, None) => "a newer dsh may read it".to_owned(),
+        (DamageClass::Identity | DamageClass::Layout, _) => {
+            "move it to where it belongs".to_owned()
+        }
+        _ => "what is in it can be seen in the file alone, and a new session can be started beside it"
+            .to_owned(),
+    }
+}
+
 impl StoreError {
     /// A stable name of the cause.
     pub fn code(&self) -> &'static str {
@@ -134,9 +181,11 @@ impl StoreError {
             Self::Io { .. } | Self::Rollback { .. } => "STORE_IO",
             Self::Locked { .. } => "SESSION_LOCKED",
             Self::NotFound { .. } => "SESSION_NOT_FOUND",
+            Self::Ambiguous { .. } => "SESSION_AMBIGUOUS",
             Self::AlreadyExists { .. } => "SESSION_ALREADY_EXISTS",
             Self::Layout { .. } => "SESSION_LAYOUT",
-            Self::Damaged { damage, .. } => damage.class.code(),
+            Self::Damaged { damage, .. } | Self::Unrepairable { damage, .. } => damage.class.code(),
+            Self::Refused { source, .. } => source.code(),
             Self::TailChanged { .. } => "SESSION_TAIL_CHANGED",
             Self::Sequence { .. } => "SESSION_SEQUENCE",
             Self::Session { source, .. } => source.code(),

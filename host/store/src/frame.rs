@@ -12,6 +12,8 @@ use zstd::stream::raw::{Decoder, InBuffer, Operation, OutBuffer};
 
 const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 const LEVEL: i32 = 3;
+/// How every frame begins that [`encode`] makes: magic, checksum but no size, a window of 2 MiB.
+pub(crate) const HEAD: [u8; 6] = [0x28, 0xb5, 0x2f, 0xfd, 0x04, 0x58];
 
 /// The most plaintext that one frame may hold. Far above any batch; a frame of a few
 /// bytes can otherwise ask for all memory.
@@ -79,6 +81,22 @@ pub fn scan(bytes: &[u8]) -> Frames {
         }
     }
     frames
+}
+
+/// The end of the first frame, as soon as `bytes` hold all of it.
+///
+/// # Errors
+/// Where the bytes are no frame.
+pub(crate) fn first(bytes: &[u8]) -> Result<Option<usize>, Invalid> {
+    match walk(bytes, 0) {
+        Walk::Complete(end) => Ok(Some(end)),
+        Walk::Torn => Ok(None),
+        Walk::Invalid(offset, reason) => Err(Invalid {
+            frame_start: 0,
+            offset,
+            reason,
+        }),
+    }
 }
 
 /// Walks one frame that starts at `start`.

@@ -134,6 +134,16 @@ pub fn decode_segment(segment: &str) -> Option<String> {
     (encode_segment(&id).ok()? == segment).then_some(id)
 }
 
+/// The id that the place of a log stands for; `None` for a file that is in no session's directory.
+pub(crate) fn id_of(log: &Path) -> Option<String> {
+    let name = log.file_name()?;
+    let is_log = [Compression::None, Compression::Zstd]
+        .iter()
+        .any(|c| c.file_name() == name);
+    let segment = log.parent()?.file_name()?.to_str()?;
+    is_log.then(|| decode_segment(segment))?
+}
+
 /// The directory of a session.
 ///
 /// # Errors

@@ -26,6 +26,8 @@ mod behind;
 mod conformance;
 mod damage;
 mod error;
+mod examine;
+mod fork;
 mod list;
 mod load;
 mod locate;
@@ -34,22 +36,33 @@ mod log_file;
 mod pool;
 #[cfg(test)]
 mod process_tests;
+mod remove;
+mod repair;
 mod scan;
+#[allow(missing_docs)]
+mod standin;
 mod store;
 #[cfg(test)]
 mod testing;
+mod walk;
 mod writer;
 
 pub mod frame;
 pub mod layout;
 pub mod projcache;
+pub mod report;
 pub mod storage;
 
 pub use damage::{Damage, DamageClass, Stage};
 pub use error::StoreError;
+pub use examine::Report;
+pub use fork::Forked;
 pub use layout::Compression;
 pub use list::Entry;
 pub use load::{Inspection, Target, Torn};
 pub use lock::LOCK_FILE;
+pub use remove::Removed;
+pub use repair::{Lost, Repair};
+pub use standin::{Only, Overview};
 pub use store::{FailureHook, Store, StoreConfig};
 pub use writer::Writer;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::StoreError;
 use crate::layout::{self, Compression};
 use crate::storage::{self, Storage};
+use crate::walk::projects;
 
 /// Everything below a root that claims an id.
 #[derive(Debug, Default)]
@@ -16,18 +17,6 @@ pub(crate) struct Located {
     pub(crate) other: Vec<PathBuf>,
     /// Files of the older layout, directly in a project directory.
     pub(crate) flat: Vec<PathBuf>,
-}
-
-/// The directories below the root, ordered by name; none when the root is absent.
-pub(crate) fn projects(storage: &dyn Storage, root: &Path) -> Result<Vec<PathBuf>, StoreError> {
-    let mut names = match storage.read_dir(root) {
-        Ok(names) => names,
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(e) => return Err(StoreError::io("list", root)(e)),
-    };
-    names.retain(|path| storage.metadata(path).is_ok_and(|m| m.is_dir));
-    names.sort();
-    Ok(names)
 }
 
 /// Looks for an id in every project directory.

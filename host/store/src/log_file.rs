@@ -30,14 +30,14 @@ pub(crate) struct Encoding {
 }
 
 impl Encoding {
-    fn text(self, text: &str) -> io::Result<Vec<u8>> {
+    pub(crate) fn text(self, text: &str) -> io::Result<Vec<u8>> {
         match self.compression {
             Compression::None => Ok(text.as_bytes().to_vec()),
             Compression::Zstd => frame::encode(text.as_bytes()),
         }
     }
 
-    fn batch(self, events: &[Arc<Event>]) -> io::Result<Vec<u8>> {
+    pub(crate) fn batch(self, events: &[Arc<Event>]) -> io::Result<Vec<u8>> {
         let mut text = String::new();
         rows::write_batch(events, self.pack, &mut text);
         self.text(&text)

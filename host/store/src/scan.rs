@@ -7,7 +7,7 @@
 //! it are kept.
 
 use dsh_session::scan::LineScanner;
-use dsh_session::{Error, Header, Stored};
+use dsh_session::{Header, Stored};
 
 use crate::frame::{self, Frame, MAX_FRAME_PLAINTEXT};
 use crate::layout::Compression;
@@ -50,11 +50,7 @@ pub(crate) fn corrupt(offset: u64, seq: Option<u64>, reason: impl Into<String>) 
 pub(crate) fn header(line: &[u8]) -> Result<Header, Damage> {
     Header::parse_line(&String::from_utf8_lossy(line)).map_err(|e| Damage {
         class: e.class().into(),
-        stage: if matches!(e, Error::UnsupportedVersion { .. }) {
-            Stage::Interpret
-        } else {
-            Stage::Scan
-        },
+        stage: Stage::Scan,
         offset: Some(0),
         seq: None,
         reason: e.to_string(),

@@ -4,11 +4,14 @@
 //! trait: a fake can journal them, fail one of them, or stop the world between two.
 //! Nothing above this module touches `std::fs`. Calls block.
 
+use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
+
+use rustix::fs::OFlags;
 
 use crate::lock;
 
@@ -44,8 +47,30 @@ pub trait Storage: Send + Sync {
     fn sync_dir(&self, path: &Path) -> io::Result<()>;
     /// Size, kind and identity of what a path names (links are followed).
     fn metadata(&self, path: &Path) -> io::Result<Meta>;
+    /// Whether a path is a symbolic link. A file system without any need not say so.
+    fn is_symlink(&self, path: &Path) -> io::Result<bool> {
+        let _ = path;
+        Ok(false)
+    }
     /// The names in a directory, in its own order.
     fn read_dir(&self, path: &Path) -> io::Result<Vec<PathBuf>>;
+    /// The names in a directory with what they name, in its own order. What cannot be looked at is [`EntryKind::Other`].
+    fn read_entries(&self, path: &Path) -> io::Result<Vec<DirEntry>> {
+        let entry = |path: PathBuf| {
+            let kind = match self.metadata(&path) {
+                Ok(meta) if meta.is_dir => EntryKind::Dir,
+                Ok(_) => EntryKind::File,
+                Err(_) => EntryKind::Other,
+            };
+            let name = path.file_name()?.to_owned();
+            Some(DirEntry { name, kind })
+        };
+        Ok(self.read_dir(path)?.into_iter().filter_map(entry).collect())
+    }
+    /// [`Storage::open_read`], and what [`Storage::metadata`] says of the very file that was opened.
+    fn open_read_meta(&self, path: &Path) -> io::Result<(Box<dyn ReadSeek>, Meta)> {
+        Ok((self.open_read(path)?, self.metadata(path)?))
+    }
     /// Takes the OS lock on `path` (made when absent) without waiting and writes
     /// `contents` into it. `None` when somebody else holds it.
     fn try_lock(&self, path: &Path, contents: &str) -> io::Result<Option<Box<dyn Held>>>;
@@ -90,6 +115,26 @@ pub struct Meta {
     pub modified_ms: i64,
     /// A token that changes whenever the file does: device, inode, size and both times.
     pub revision: Revision,
+}
+
+/// One name in a directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DirEntry {
+    /// The name alone.
+    pub name: OsString,
+    /// What it names; links are followed.
+    pub kind: EntryKind,
+}
+
+/// What a name in a directory stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EntryKind {
+    /// A directory.
+    Dir,
+    /// Anything else that is there.
+    File,
+    /// Nothing that can be looked at: a link that leads nowhere, a file that went away.
+    Other,
 }
 
 /// Names one state of one file (spec/session.md §9.6): device, inode, size, mtime and ctime in nanoseconds.
@@ -139,6 +184,27 @@ impl StorageFile for DiskFile {
     fn sync(&mut self) -> io::Result<()> {
         self.0.sync_all()
     }
+}
+
+fn meta(m: &fs::Metadata) -> io::Result<Meta> {
+    let nanos = |secs: i64, nsec: i64| i128::from(secs) * 1_000_000_000 + i128::from(nsec);
+    let modified = m.modified()?;
+    let modified_ms = match modified.duration_since(UNIX_EPOCH) {
+        Ok(after) => i64::try_from(after.as_millis()).unwrap_or(i64::MAX),
+        Err(before) => i64::try_from(before.duration().as_millis()).map_or(i64::MIN, |ms| -ms),
+    };
+    Ok(Meta {
+        len: m.len(),
+        is_dir: m.is_dir(),
+        modified_ms,
+        revision: Revision(
+            m.dev(),
+            m.ino(),
+            m.size(),
+            nanos(m.mtime(), m.mtime_nsec()),
+            nanos(m.ctime(), m.ctime_nsec()),
+        ),
+    })
 }
 
 #[cfg(target_os = "linux")]
@@ -196,28 +262,40 @@ impl Storage for Disk {
         File::open(path)?.sync_all()
     }
     fn metadata(&self, path: &Path) -> io::Result<Meta> {
-        let m = fs::metadata(path)?;
-        let nanos = |secs: i64, nsec: i64| i128::from(secs) * 1_000_000_000 + i128::from(nsec);
-        let modified = m.modified()?;
-        let modified_ms = match modified.duration_since(UNIX_EPOCH) {
-            Ok(after) => i64::try_from(after.as_millis()).unwrap_or(i64::MAX),
-            Err(before) => i64::try_from(before.duration().as_millis()).map_or(i64::MIN, |ms| -ms),
-        };
-        Ok(Meta {
-            len: m.len(),
-            is_dir: m.is_dir(),
-            modified_ms,
-            revision: Revision(
-                m.dev(),
-                m.ino(),
-                m.size(),
-                nanos(m.mtime(), m.mtime_nsec()),
-                nanos(m.ctime(), m.ctime_nsec()),
-            ),
-        })
+        meta(&fs::metadata(path)?)
+    }
+    fn is_symlink(&self, path: &Path) -> io::Result<bool> {
+        Ok(fs::symlink_metadata(path)?.is_symlink())
     }
     fn read_dir(&self, path: &Path) -> io::Result<Vec<PathBuf>> {
         fs::read_dir(path)?.map(|entry| Ok(entry?.path())).collect()
+    }
+    fn read_entries(&self, path: &Path) -> io::Result<Vec<DirEntry>> {
+        let entry = |entry: fs::DirEntry| {
+            // Most file systems tell the kind with the name; only links need a look of their own.
+            let kind = match entry.file_type() {
+                Ok(kind) if kind.is_dir() => EntryKind::Dir,
+                Ok(kind) if !kind.is_symlink() => EntryKind::File,
+                _ => match fs::metadata(entry.path()) {
+                    Ok(meta) if meta.is_dir() => EntryKind::Dir,
+                    Ok(_) => EntryKind::File,
+                    Err(_) => EntryKind::Other,
+                },
+            };
+            let name = entry.file_name();
+            DirEntry { name, kind }
+        };
+        fs::read_dir(path)?.map(|found| found.map(entry)).collect()
+    }
+    fn open_read_meta(&self, path: &Path) -> io::Result<(Box<dyn ReadSeek>, Meta)> {
+        // A pipe of a log's name must not hold up the list of all others.
+        let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or(0);
+        let file = OpenOptions::new()
+            .read(true)
+            .custom_flags(flags)
+            .open(path)?;
+        let found = meta(&file.metadata()?)?;
+        Ok((Box::new(file), found))
     }
     fn try_lock(&self, path: &Path, contents: &str) -> io::Result<Option<Box<dyn Held>>> {
         Ok(lock::try_lock(path, contents)?.map(|held| Box::new(held) as Box<dyn Held>))

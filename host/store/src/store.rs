@@ -57,8 +57,8 @@ impl StoreConfig {
 /// [`Store::list`]) in `spawn_blocking`.
 #[derive(Clone)]
 pub struct Store {
-    config: Arc<StoreConfig>,
-    storage: Arc<dyn Storage>,
+    pub(crate) config: Arc<StoreConfig>,
+    pub(crate) storage: Arc<dyn Storage>,
     pool: Arc<Pool>,
 }
 
@@ -99,7 +99,7 @@ impl Store {
         &self.config.root
     }
 
-    fn encoding(&self) -> Encoding {
+    pub(crate) fn encoding(&self) -> Encoding {
         Encoding {
             compression: self.config.compression,
             pack: self.config.pack_chunks,
@@ -242,23 +242,29 @@ impl Store {
         }
     }
 
-    /// Reads a log without changing anything: the longest sound prefix, and the damage if there is one.
+    /// Reads a log without changing anything: the longest sound prefix, and the damage if there is one. A file below
+    /// the root must be where its header says, any other may lie anywhere.
     ///
     /// # Errors
     /// [`StoreError::NotFound`], [`StoreError::Layout`], [`StoreError::Io`]; [`StoreError::Damaged`] only when not even
     /// the header can be read.
     pub fn inspect(&self, target: &Target) -> Result<Inspection, StoreError> {
-        let (loaded, _) = match target {
-            Target::File(path) => load(&*self.storage, path, None, 0)?,
-            Target::Id(id) => {
-                let place = Place {
-                    root: self.root(),
-                    id: Some(id),
-                };
-                load(&*self.storage, &self.find(id)?, Some(place), 0)?
-            }
+        Ok(self.read(target)?.inspection)
+    }
+
+    /// Reads a log without changing anything.
+    pub(crate) fn read(&self, target: &Target) -> Result<Loaded, StoreError> {
+        let (path, id) = match target {
+            Target::File(path) => (path.clone(), None),
+            Target::Id(id) => (self.find(id)?, Some(&**id)),
         };
-        Ok(loaded.inspection)
+        let root = self.root();
+        let is_log = [Compression::None, Compression::Zstd]
+            .iter()
+            .any(|c| path.ends_with(c.file_name()));
+        let at_home = is_log && resolve(&path).is_ok_and(|path| path.starts_with(root));
+        let place = at_home.then_some(Place { root, id });
+        Ok(load(&*self.storage, &path, place, 0)?.0)
     }
 
     /// All stored sessions, ordered by path, by their headers alone. One that cannot be read is an entry with its

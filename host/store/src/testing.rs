@@ -271,6 +271,9 @@ impl Storage for Faulty {
     fn metadata(&self, path: &Path) -> io::Result<Meta> {
         self.disk.metadata(path)
     }
+    fn is_symlink(&self, path: &Path) -> io::Result<bool> {
+        self.disk.is_symlink(path)
+    }
     fn read_dir(&self, path: &Path) -> io::Result<Vec<PathBuf>> {
         self.disk.read_dir(path)
     }

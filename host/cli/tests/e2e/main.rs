@@ -12,6 +12,8 @@ mod guests;
 mod kills;
 mod one_tool;
 mod real_work;
+mod sessions;
+mod sessions_mend;
 mod signals;
 mod support;
 mod whole_runs;

@@ -6,9 +6,11 @@ mod machine;
 mod run;
 mod say;
 mod scratch;
+mod shelf;
 
 pub(crate) use log::{Record, data, kinds, kinds_with_one_chunk};
 pub(crate) use machine::can_confine;
 pub(crate) use run::{Dsh, Ended, Running, wait_until};
 pub(crate) use say::say;
 pub(crate) use scratch::{Scratch, root};
+pub(crate) use shelf::{event, header, photograph, said, spoken, turn};

@@ -55,6 +55,11 @@ impl Dsh {
         self
     }
 
+    pub(crate) fn arg(mut self, argument: impl AsRef<std::ffi::OsStr>) -> Self {
+        self.command.arg(argument);
+        self
+    }
+
     /// `--profile headless`, before anything else.
     pub(crate) fn headless(self) -> Self {
         self.args(["--profile", "headless"])
