@@ -13,6 +13,7 @@ mod guests;
 mod process;
 mod tests;
 mod toolchain;
+mod torture;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -27,6 +28,8 @@ cargo xtask COMMAND
   demo             build everything and play a headless task with the offline model
   test [ARGS]      build everything and run all tests; ARGS go to cargo test
   bench [NAME]     build release binaries and measure; prints the rows of BENCHMARKS.md
+  torture [--states N] [--appends N] [--seed N]
+                   recover sessions from a million crash states, let rivals append a million times
   toolchain        say how Rust is compiled for Wasm here, and stop
 ";
 
@@ -40,6 +43,7 @@ fn main() -> ExitCode {
         Some("demo") => demo::play(),
         Some("test") => tests::run(&rest),
         Some("bench") => bench::run(&rest),
+        Some("torture") => torture::run(&rest),
         Some("toolchain") => toolchain::find().map(|found| println!("{}", found.describe())),
         Some("help" | "-h" | "--help") | None => {
             print!("{HELP}");
