@@ -93,8 +93,8 @@ impl<T: Clone, W, E: Clone> Behind<T, W, E> {
         }
     }
 
-    /// An event came.
-    pub(crate) fn push(&mut self, item: T, now: Instant) -> Step<W, E> {
+    /// An event came. The clock is looked at only by one that arms the timer.
+    pub(crate) fn push(&mut self, item: T, now: impl FnOnce() -> Instant) -> Step<W, E> {
         let first = self.queue.is_empty() || self.paused.is_some();
         self.queue.push_back(item);
         let waits_for_more =
@@ -103,7 +103,7 @@ impl<T: Clone, W, E: Clone> Behind<T, W, E> {
             return Step::default();
         }
         self.paused = None;
-        self.timer = Some(now + self.delay);
+        self.timer = Some(now() + self.delay);
         Step {
             arm: self.timer,
             ..Step::default()

@@ -45,7 +45,7 @@ impl Bench {
     fn push(&mut self, item: u32, at_ms: u64) {
         let step = self
             .behind
-            .push(item, self.start + Duration::from_millis(at_ms));
+            .push(item, || self.start + Duration::from_millis(at_ms));
         self.follow(step);
     }
 

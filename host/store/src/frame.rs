@@ -6,9 +6,11 @@
 //! equals upstream's frames byte for byte: level 3, checksum, streamed so that the size is
 //! unknown and the header is always `28 b5 2f fd 04 58`.
 
-use std::io::{self, Read, Write};
+use std::cell::RefCell;
+use std::io::{self, Read};
 
-use zstd::stream::raw::{Decoder, InBuffer, Operation, OutBuffer};
+use zstd::stream::raw::{CParameter, Decoder, Encoder, InBuffer, Operation, OutBuffer};
+use zstd::zstd_safe::CCtx;
 
 const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 const LEVEL: i32 = 3;
@@ -162,16 +164,49 @@ fn walk(bytes: &[u8], start: usize) -> Walk {
     }
 }
 
+thread_local! {
+    /// An encoder's tables are larger than most batches, so each thread that writes keeps its own.
+    static ENCODER: RefCell<Option<Encoder<'static>>> = const { RefCell::new(None) };
+}
+
 /// Encodes one batch, which is never empty, as one frame. (Of an empty text libzstd knows the size, and says so.)
 ///
 /// # Errors
 /// Only when libzstd cannot allocate.
 pub fn encode(plaintext: &[u8]) -> io::Result<Vec<u8>> {
-    let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), LEVEL)?;
-    encoder.include_checksum(true)?;
-    encoder.include_contentsize(false)?;
-    encoder.write_all(plaintext)?;
-    encoder.finish()
+    // Taken out, so that one that failed half-way is not used again.
+    let mut encoder = match ENCODER.take() {
+        Some(mut encoder) => {
+            encoder.reinit()?;
+            encoder
+        }
+        None => new_encoder()?,
+    };
+    let step = CCtx::out_size();
+    let mut frame = Vec::with_capacity(plaintext.len() / 2 + 64);
+    let mut input = InBuffer::around(plaintext);
+    while input.pos() < plaintext.len() {
+        frame.reserve(step);
+        let at = frame.len();
+        encoder.run(&mut input, &mut OutBuffer::around_pos(&mut frame, at))?;
+    }
+    loop {
+        frame.reserve(step);
+        let at = frame.len();
+        if encoder.finish(&mut OutBuffer::around_pos(&mut frame, at), true)? == 0 {
+            break;
+        }
+    }
+    frame.shrink_to_fit();
+    ENCODER.set(Some(encoder));
+    Ok(frame)
+}
+
+fn new_encoder() -> io::Result<Encoder<'static>> {
+    let mut encoder = Encoder::new(LEVEL)?;
+    encoder.set_parameter(CParameter::ChecksumFlag(true))?;
+    encoder.set_parameter(CParameter::ContentSizeFlag(false))?;
+    Ok(encoder)
 }
 
 /// Decodes one complete frame and checks its checksum.

@@ -6,11 +6,12 @@
 //! appended and synced; what a failed append left is cut off again, so that the file
 //! always ends at a batch that was called durable (spec/session.md §9.4).
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use dsh_session::{Event, Header, rows};
 use rustix::io::Errno;
@@ -77,6 +78,26 @@ enum State {
     Dirty,
 }
 
+/// Directories whose names this store has synced: the root and its projects need that once, not for each session.
+#[derive(Clone, Default)]
+pub(crate) struct Settled(Arc<Mutex<HashSet<PathBuf>>>);
+
+impl Settled {
+    fn has(&self, dir: &Path) -> bool {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .contains(dir)
+    }
+
+    fn add(&self, dir: &Path) {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(dir.to_owned());
+    }
+}
+
 /// The log of one session, exclusively ours once the lock is held.
 pub(crate) struct LogFile {
     storage: Arc<dyn Storage>,
@@ -92,6 +113,7 @@ pub(crate) struct LogFile {
     state: State,
     tail: Tail,
     next_seq: u64,
+    settled: Settled,
 }
 
 /// Takes the lock of a session's directory, which must exist.
@@ -170,7 +192,14 @@ impl LogFile {
             state: State::Absent,
             tail: Tail::default(),
             next_seq: 0,
+            settled: Settled::default(),
         })
+    }
+
+    /// Shares what other logs of the store know of its directories.
+    pub(crate) fn sharing(mut self, settled: &Settled) -> Self {
+        self.settled = settled.clone();
+        self
     }
 
     /// The log at `path`, read under `lock`: it ends with `end`, and decodes to `next_seq` events.
@@ -329,11 +358,34 @@ impl LogFile {
 
     /// Makes root, project and session directory, each name durable before anything lies in it.
     fn make_dirs(&self, dir: &Path) -> Result<(), StoreError> {
-        make_root(&*self.storage, &self.root)?;
+        self.make_above(&self.root)?;
         if let Some(project) = dir.parent() {
-            make_dir(&*self.storage, project)?;
+            self.make_settled(project)?;
         }
         make_dir(&*self.storage, dir)
+    }
+
+    /// Makes the root and what is missing above it.
+    fn make_above(&self, root: &Path) -> Result<(), StoreError> {
+        let storage = &*self.storage;
+        if let Some(parent) = root.parent()
+            && !storage::exists(storage, root).map_err(StoreError::io("look for", root))?
+        {
+            self.make_above(parent)?;
+        }
+        self.make_settled(root)
+    }
+
+    /// [`make_dir`] for a directory that many sessions share.
+    fn make_settled(&self, dir: &Path) -> Result<(), StoreError> {
+        if self.settled.has(dir)
+            && storage::exists(&*self.storage, dir).map_err(StoreError::io("look for", dir))?
+        {
+            return Ok(());
+        }
+        make_dir(&*self.storage, dir)?;
+        self.settled.add(dir);
+        Ok(())
     }
 
     fn append(&mut self, bytes: &[u8], events: u64) -> Result<(), StoreError> {
@@ -442,16 +494,6 @@ impl LogFile {
         self.next_seq = next_seq;
         Ok(())
     }
-}
-
-/// Makes the root and what is missing above it.
-fn make_root(storage: &dyn Storage, root: &Path) -> Result<(), StoreError> {
-    if let Some(parent) = root.parent()
-        && !storage::exists(storage, root).map_err(StoreError::io("look for", root))?
-    {
-        make_root(storage, parent)?;
-    }
-    make_dir(storage, root)
 }
 
 /// Makes one directory and its name durable; one that is there is as good, whoever made it.

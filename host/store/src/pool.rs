@@ -11,7 +11,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::Instant;
 
-const MAX_THREADS: usize = 4;
+const MAX_THREADS: usize = 16;
 
 /// What the threads run.
 pub(crate) trait Job: Send + Sync {

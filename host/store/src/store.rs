@@ -12,7 +12,7 @@ use crate::layout::Compression;
 use crate::list::{Entry, list};
 use crate::load::{Inspection, Loaded, Place, Target, load, load_watched, reopen};
 use crate::locate::{Located, locate};
-use crate::log_file::{Encoding, LogFile, take_lock};
+use crate::log_file::{Encoding, LogFile, Settled, take_lock};
 use crate::overview::{Lister, Only, Overview, Page};
 use crate::pool::Pool;
 use crate::resolve::{LAST, resolve as resolve_id};
@@ -69,6 +69,7 @@ pub struct Store {
     pub(crate) config: Arc<StoreConfig>,
     pub(crate) storage: Arc<dyn Storage>,
     pool: Arc<Pool>,
+    settled: Settled,
 }
 
 impl Store {
@@ -100,6 +101,7 @@ impl Store {
             config: Arc::new(config),
             storage,
             pool: Arc::new(Pool::new()),
+            settled: Settled::default(),
         })
     }
 
@@ -149,7 +151,8 @@ impl Store {
             self.root(),
             session.header(),
             self.encoding(),
-        )?;
+        )?
+        .sharing(&self.settled);
         let writer = self.writer(log, 0)?;
         for event in session.events_from(Seq(0)) {
             let event = event.map_err(|source| StoreError::Session {

@@ -197,7 +197,7 @@ impl Writer {
             });
         }
         queue.next_seq += 1;
-        let step = queue.behind.push(event, Instant::now());
+        let step = queue.behind.push(event, Instant::now);
         drop(queue);
         self.core.follow_in_background(step);
         Ok(())

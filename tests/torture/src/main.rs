@@ -29,7 +29,7 @@ fn run() -> Result<ExitCode> {
         Some("states") => {
             let start = Instant::now();
             let tally = if arguments.len() > 3 {
-                script::run(
+                script::run_wide(
                     number(1)?,
                     Dose::Thin {
                         scripts: number(2)?,
@@ -37,7 +37,7 @@ fn run() -> Result<ExitCode> {
                     },
                 )
             } else {
-                script::run(
+                script::run_wide(
                     number(1)?,
                     Dose::Every {
                         distinct: number(2)?,

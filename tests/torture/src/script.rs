@@ -68,6 +68,37 @@ const SETUPS: [Setup; 4] = [
 /// Failures after which a run ends.
 const ENOUGH: usize = 5;
 
+/// [`run`] on all cores, each with its share and seeds of its own.
+pub fn run_wide(seed: u64, dose: Dose) -> Tally {
+    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64);
+    let share = |whole: u64| whole.div_ceil(cores);
+    let dose = match dose {
+        Dose::Every { distinct } => Dose::Every {
+            distinct: share(distinct),
+        },
+        Dose::Thin { scripts, one_in } => Dose::Thin {
+            scripts: share(scripts),
+            one_in,
+        },
+    };
+    let runs: Vec<_> = (0..cores)
+        .map(|core| std::thread::spawn(move || run(seed + core * 1_000_000_000, dose)))
+        .collect();
+    let mut whole = Tally::default();
+    for run in runs {
+        match run.join() {
+            Ok(part) => {
+                whole.states += part.states;
+                whole.distinct += part.distinct;
+                whole.scripts += part.scripts;
+                whole.failures.extend(part.failures);
+            }
+            Err(_) => whole.failures.push("a thread panicked".to_owned()),
+        }
+    }
+    whole
+}
+
 /// Plays scripts from `seed` on, until the dose is taken or enough has failed.
 pub fn run(seed: u64, dose: Dose) -> Tally {
     let mut tally = Tally::default();
