@@ -123,6 +123,7 @@ pub(crate) const ROW: &str = "session-persistence-jsonl";
 pub(crate) fn store(row: Option<&Row>, home: &Path) -> Result<Store, Failure> {
     let root = text(row, "root").map_or_else(|| home.join("sessions"), PathBuf::from);
     let mut config = StoreConfig::new(root);
+    config.index = Some(home.join("cache/sessions.index"));
     match text(row, "compression") {
         None | Some("zstd") => {}
         Some("none") => config.compression = Compression::None,

@@ -1,5 +1,5 @@
-//! Listing 10,000 sessions: by headers, beside what the same files cost when they are only opened, read and closed, or
-//! only looked at. `DSH_BENCH_SESSIONS` names another number of sessions.
+//! Listing 10,000 sessions: by headers, by whole logs, and through the index, beside what the same files cost when they
+//! are only opened, read and closed, or only looked at. `DSH_BENCH_SESSIONS` names another number of sessions.
 
 use std::fs::{self, File};
 use std::hint::black_box;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use dsh_store::{Store, StoreConfig};
+use dsh_store::{Only, Store, StoreConfig};
 
 #[path = "support/many.rs"]
 mod many;
@@ -61,6 +61,21 @@ fn listing(c: &mut Criterion) {
         });
     });
     group.bench_function("headers", |b| b.iter(|| store.list().expect("listed")));
+    group.bench_function("whole_logs_no_index", |b| {
+        b.iter(|| store.overview(Only::All).expect("listed"));
+    });
+    let mut config = StoreConfig::new(&root);
+    config.index = Some(dir.path().join("cache/sessions.index"));
+    let indexed = Store::open(config).expect("a store");
+    // Twice, since directories that were just made are not trusted the first time.
+    std::thread::sleep(Duration::from_secs(3));
+    indexed.overview(Only::All).expect("listed");
+    group.bench_function("index_all", |b| {
+        b.iter(|| indexed.overview(Only::All).expect("listed"));
+    });
+    group.bench_function("index_first_page_of_20", |b| {
+        b.iter(|| indexed.page(20).expect("listed"));
+    });
     group.finish();
 }
 

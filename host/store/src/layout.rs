@@ -144,6 +144,25 @@ pub(crate) fn id_of(log: &Path) -> Option<String> {
     is_log.then(|| decode_segment(segment))?
 }
 
+/// [`id_of`], also for a log of an older layout, whose own name says it.
+pub(crate) fn id_of_path(log: &Path) -> Option<String> {
+    let flat = || {
+        let name = log.file_name()?.to_str()?;
+        let name = name.strip_suffix(".zstd").unwrap_or(name);
+        decode_segment(name.strip_suffix(".jsonl")?)
+    };
+    let is_log = |name| {
+        [Compression::None, Compression::Zstd]
+            .iter()
+            .any(|c| name == c.file_name())
+    };
+    if log.file_name().is_some_and(is_log) {
+        id_of(log)
+    } else {
+        flat()
+    }
+}
+
 /// The directory of a session.
 ///
 /// # Errors

@@ -1,7 +1,7 @@
 //! Session logs on disk.
 //!
 //! A [`Store`] is one root directory; a session is one append-only file below it, in upstream's format v0, byte for
-//! byte (`spec/session.md` §5, §7, §9). The file is the truth: there is no index to lose.
+//! byte (`spec/session.md` §5, §7, §9). The file is the truth: the index of a list is derived, and may be lost.
 //!
 //! What this crate promises:
 //! - **Nothing is called durable before it is.** [`Writer::enqueue`] is memory only; [`Writer::flush`] returns when the
@@ -27,19 +27,20 @@ mod damage;
 mod error;
 mod examine;
 mod fork;
+mod index;
 mod list;
 mod load;
 mod locate;
 mod lock;
 mod log_file;
+mod overview;
 mod pool;
 #[cfg(test)]
 mod process_tests;
 mod remove;
 mod repair;
+mod resolve;
 mod scan;
-#[allow(missing_docs)]
-mod standin;
 mod store;
 #[cfg(test)]
 mod testing;
@@ -60,8 +61,9 @@ pub use layout::Compression;
 pub use list::Entry;
 pub use load::{Inspection, Target, Torn};
 pub use lock::LOCK_FILE;
+pub use overview::{Only, Overview, Page};
 pub use remove::Removed;
 pub use repair::{Lost, Repair};
-pub use standin::{Only, Overview};
+pub use resolve::LAST;
 pub use store::{FailureHook, Store, StoreConfig};
 pub use writer::Writer;

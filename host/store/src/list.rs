@@ -47,20 +47,7 @@ impl Entry {
     pub fn id(&self) -> Option<Arc<str>> {
         match &self.header {
             Ok(header) => Some(header.id.clone()),
-            Err(_) => {
-                let name = self.path.file_name()?.to_str()?;
-                let is_log = [Compression::None, Compression::Zstd]
-                    .iter()
-                    .any(|c| c.file_name() == name);
-                let segment = if is_log {
-                    self.path.parent()?.file_name()?.to_str()?
-                } else {
-                    name.strip_suffix(".zstd")
-                        .unwrap_or(name)
-                        .strip_suffix(".jsonl")?
-                };
-                layout::decode_segment(segment).map(Into::into)
-            }
+            Err(_) => layout::id_of_path(&self.path).map(Into::into),
         }
     }
 }

@@ -30,16 +30,22 @@ pub(crate) fn locate(
     let mut located = Located::default();
     for project in projects(storage, root)? {
         let dir = project.join(&segment);
-        for (encoding, list) in [
-            (compression, &mut located.own),
-            (compression.other(), &mut located.other),
-        ] {
-            let path = dir.join(encoding.file_name());
-            if storage::exists(storage, &path)
-                .or_else(not_a_directory)
-                .map_err(StoreError::io("look for", &path))?
-            {
-                list.push(path);
+        // One look tells for nearly all of many projects.
+        if storage::exists(storage, &dir)
+            .or_else(not_a_directory)
+            .map_err(StoreError::io("look for", &dir))?
+        {
+            for (encoding, list) in [
+                (compression, &mut located.own),
+                (compression.other(), &mut located.other),
+            ] {
+                let path = dir.join(encoding.file_name());
+                if storage::exists(storage, &path)
+                    .or_else(not_a_directory)
+                    .map_err(StoreError::io("look for", &path))?
+                {
+                    list.push(path);
+                }
             }
         }
         for suffix in [".jsonl", ".jsonl.zstd"] {

@@ -368,7 +368,8 @@ fn make_dir(storage: &dyn Storage, path: &Path) -> Result<(), StoreError> {
 }
 
 /// `<final>.<12 hex>.tmp`, as upstream names it. Uniqueness is the exclusive create's.
-fn tmp_name(path: &Path) -> PathBuf {
+/// A name beside `path` that nobody else has.
+pub(crate) fn tmp_name(path: &Path) -> PathBuf {
     let mut hasher = RandomState::new().build_hasher();
     hasher.write_u32(std::process::id());
     let mut name = path.as_os_str().to_owned();

@@ -12,7 +12,9 @@ use crate::list::{Entry, list};
 use crate::load::{Inspection, Loaded, Place, Target, load};
 use crate::locate::{Located, locate};
 use crate::log_file::{Encoding, LogFile, take_lock};
+use crate::overview::{Lister, Only, Overview, Page};
 use crate::pool::Pool;
+use crate::resolve::{LAST, resolve as resolve_id};
 use crate::storage::{Disk, Storage};
 use crate::writer::Writer;
 
@@ -34,6 +36,9 @@ pub struct StoreConfig {
     pub pack_chunks: bool,
     /// How long the first event of a batch may wait for others, 1 ms to 2^31-1 ms.
     pub write_batch_max_delay: Duration,
+    /// Where to remember what lists show; outside the root. It is derived from the logs, may be deleted at any time, and
+    /// is ignored when it does not fit them. Without one, [`Store::overview`] reads every log each time.
+    pub index: Option<PathBuf>,
     /// Told of failed background writes.
     pub on_failure: Option<FailureHook>,
 }
@@ -46,6 +51,7 @@ impl StoreConfig {
             compression: Compression::Zstd,
             pack_chunks: true,
             write_batch_max_delay: Duration::from_millis(200),
+            index: None,
             on_failure: None,
         }
     }
@@ -274,6 +280,62 @@ impl Store {
     /// [`StoreError::Io`] when the root itself cannot be read; an absent root is empty.
     pub fn list(&self) -> Result<Vec<Entry>, StoreError> {
         list(&*self.storage, self.root(), self.config.compression)
+    }
+
+    /// What a list shows of each session, newest first. A session that cannot be read is a row with its damage; it hides
+    /// no other. Every row is true of its log as it is now. Logs that the index does not know are read whole.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] when the root itself cannot be read; an absent root is empty. [`StoreError::EmptyName`].
+    pub fn overview(&self, only: Only<'_>) -> Result<Vec<Overview>, StoreError> {
+        self.lister().overview(only)
+    }
+
+    /// The newest `count` rows of [`Store::overview`], in a small part of its time, when there is an index.
+    ///
+    /// Every row is true of its log as it is now. New and removed sessions are seen, whoever made them, and so is every
+    /// change of the few hundred newest ones. An older session that was taken up again since the last overview may be
+    /// missing; [`Page::complete`] is false whenever that is possible. Show the page at once, then call
+    /// [`Store::overview`], which finds it and brings the index up to date.
+    ///
+    /// # Errors
+    /// As [`Store::overview`].
+    pub fn page(&self, count: usize) -> Result<Page, StoreError> {
+        self.lister().page(count)
+    }
+
+    /// The id that a person means by `text`: that very id, else what follows `session-` in one, else the only id that
+    /// begins so, with or without `session-`. The word `last` is [`Store::last`] of `cwd`.
+    ///
+    /// # Errors
+    /// [`StoreError::Ambiguous`], [`StoreError::NotFound`], [`StoreError::Io`].
+    pub fn resolve(&self, text: &str, cwd: Option<&str>) -> Result<Arc<str>, StoreError> {
+        if text == LAST {
+            return self.last(cwd)?.ok_or_else(|| StoreError::NotFound {
+                id: text.to_owned(),
+                root: self.root().to_owned(),
+            });
+        }
+        let compression = self.config.compression;
+        resolve_id(&*self.storage, self.root(), compression, text)
+    }
+
+    /// The newest session, by the last message of a person, that a person started and that lies where it belongs; of
+    /// one working directory, or of all.
+    ///
+    /// # Errors
+    /// As [`Store::overview`].
+    pub fn last(&self, cwd: Option<&str>) -> Result<Option<Arc<str>>, StoreError> {
+        self.lister().last(cwd)
+    }
+
+    pub(crate) fn lister(&self) -> Lister<'_> {
+        Lister {
+            storage: &*self.storage,
+            root: self.root(),
+            compression: self.config.compression,
+            index: self.config.index.as_deref(),
+        }
     }
 
     /// The log of a session.

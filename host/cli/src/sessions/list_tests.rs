@@ -11,7 +11,6 @@ fn row(id: &str) -> Overview {
         updated_at: 0,
         events: 0,
         turns: 2,
-        blank: false,
         torn: false,
         damage: None,
     }
