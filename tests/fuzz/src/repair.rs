@@ -91,12 +91,7 @@ fn stored(store: &Store, memory: &Memory, path: &Path, file: &[u8]) {
             return;
         }
     } else {
-        store.repair(ID).unwrap_or_else(|e| {
-            panic!(
-                "an undamaged log is repaired: {e}; it was {:?}",
-                events.iter().map(|e| e.line()).collect::<Vec<_>>()
-            )
-        });
+        store.repair(ID).expect("an undamaged log is repaired");
     }
     let mended = store.inspect(&id).expect("a repaired log opens");
     let fault = (&mended.damage, mended.torn, mended.closers.len());
