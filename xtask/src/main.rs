@@ -14,6 +14,7 @@ mod guests;
 mod process;
 mod tests;
 mod toolchain;
+mod torture;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -30,6 +31,8 @@ cargo xtask COMMAND
   bench [NAME]     build release binaries and measure; prints the rows of BENCHMARKS.md
   fuzz [TARGET] [--time SECONDS]
                    fuzz the session log (frames, lines, normaliser, surface, repair), 60 s each
+  torture [--states N] [--appends N] [--seed N]
+                   recover sessions from a million crash states, let rivals append a million times
   toolchain        say how Rust is compiled for Wasm here, and stop
 ";
 
@@ -44,6 +47,7 @@ fn main() -> ExitCode {
         Some("test") => tests::run(&rest),
         Some("bench") => bench::run(&rest),
         Some("fuzz") => fuzz::run(&rest),
+        Some("torture") => torture::run(&rest),
         Some("toolchain") => toolchain::find().map(|found| println!("{}", found.describe())),
         Some("help" | "-h" | "--help") | None => {
             print!("{HELP}");

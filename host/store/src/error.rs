@@ -39,8 +39,16 @@ pub enum StoreError {
         id: String,
         /// The lock file.
         path: PathBuf,
-        /// What the holder wrote into the lock: `{"pid":…,"host":…,"startedAt":…}`.
+        /// Who that is, as far as the lock says: `pid 7 on box since 2026-11-30 01:22:33 UTC`.
         holder: String,
+    },
+    /// The file system has no locks, so a second writer could not be kept out. Nothing is written there.
+    #[error("cannot lock {}: {source}; this file system has no file locks, and without one two writers would ruin the log: put the sessions on one that has", path.display())]
+    CannotLock {
+        /// The lock file.
+        path: PathBuf,
+        /// What the system said.
+        source: Arc<io::Error>,
     },
     /// No stored session has this id.
     #[error("no session {id:?} below {}; dsh sessions list shows those that are there", root.display())]
@@ -67,6 +75,16 @@ pub enum StoreError {
         id: String,
         /// Its log.
         path: PathBuf,
+    },
+    /// A live session has the id of a stored one and is not its continuation.
+    #[error("session {id:?} is stored at {} and is another one: {reason}; choose another id, or resume the stored one", path.display())]
+    Collision {
+        /// The session.
+        id: String,
+        /// Its log.
+        path: PathBuf,
+        /// What differs.
+        reason: String,
     },
     /// The files below the root are not where one session has one log of the configured encoding.
     #[error("session {id:?} cannot be addressed: {reason}")]
@@ -180,9 +198,11 @@ impl StoreError {
         match self {
             Self::Io { .. } | Self::Rollback { .. } => "STORE_IO",
             Self::Locked { .. } => "SESSION_LOCKED",
+            Self::CannotLock { .. } => "STORE_CANNOT_LOCK",
             Self::NotFound { .. } => "SESSION_NOT_FOUND",
             Self::Ambiguous { .. } => "SESSION_AMBIGUOUS",
             Self::AlreadyExists { .. } => "SESSION_ALREADY_EXISTS",
+            Self::Collision { .. } => "SESSION_COLLISION",
             Self::Layout { .. } => "SESSION_LAYOUT",
             Self::Damaged { damage, .. } | Self::Unrepairable { damage, .. } => damage.class.code(),
             Self::Refused { source, .. } => source.code(),

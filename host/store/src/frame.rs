@@ -83,6 +83,13 @@ pub fn scan(bytes: &[u8]) -> Frames {
     frames
 }
 
+/// Where the next frame may begin, at `from` or later.
+pub(crate) fn find_magic(bytes: &[u8], from: usize) -> Option<usize> {
+    let rest = bytes.get(from..)?;
+    let at = rest.windows(MAGIC.len()).position(|four| *four == MAGIC)?;
+    Some(from + at)
+}
+
 /// The end of the first frame, as soon as `bytes` hold all of it.
 ///
 /// # Errors

@@ -27,6 +27,7 @@ mod damage;
 mod error;
 mod examine;
 mod fork;
+mod hole;
 mod index;
 mod list;
 mod load;

@@ -50,7 +50,12 @@ pub(crate) fn locate(
         }
         for suffix in [".jsonl", ".jsonl.zstd"] {
             let path = project.join(format!("{segment}{suffix}"));
-            if storage.metadata(&path).is_ok_and(|m| !m.is_dir) {
+            let file = match storage.metadata(&path) {
+                Ok(meta) => !meta.is_dir,
+                Err(e) if e.kind() == io::ErrorKind::NotFound => false,
+                Err(e) => not_a_directory(e).map_err(StoreError::io("look for", &path))?,
+            };
+            if file {
                 located.flat.push(path);
             }
         }

@@ -6,16 +6,18 @@
 //! appended and synced; what a failed append left is cut off again, so that the file
 //! always ends at a batch that was called durable (spec/session.md §9.4).
 
+use std::ffi::OsStr;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dsh_session::{Event, Header, rows};
+use rustix::io::Errno;
 
 use crate::layout::{self, Compression};
 use crate::lock::{self, LOCK_FILE};
-use crate::storage::{self, Held, Storage};
+use crate::storage::{self, Held, Storage, StorageFile};
 use crate::{StoreError, frame};
 
 /// So many bytes at the end of the file are compared before each append; with
@@ -82,6 +84,9 @@ pub(crate) struct LogFile {
     header_line: String,
     encoding: Encoding,
     lock: Option<Box<dyn Held>>,
+    /// The published file, open from its first append on. What is appended goes there even when its name has
+    /// come to name another file since it was compared.
+    file: Option<Box<dyn StorageFile>>,
     state: State,
     tail: Tail,
     next_seq: u64,
@@ -101,8 +106,46 @@ pub(crate) fn take_lock(
             holder: lock::holder(storage, &path),
             path,
         }),
+        Err(e) if cannot_lock(&e) => Err(StoreError::CannotLock {
+            path,
+            source: Arc::new(e),
+        }),
         Err(e) => Err(StoreError::io("lock", &path)(e)),
     }
+}
+
+/// Whether an error says that this file system has no locks at all, now or ever.
+fn cannot_lock(e: &io::Error) -> bool {
+    let none = [Errno::NOLCK, Errno::NOTSUP, Errno::OPNOTSUPP, Errno::NOSYS];
+    e.kind() == io::ErrorKind::Unsupported
+        || none
+            .iter()
+            .any(|errno| e.raw_os_error() == Some(errno.raw_os_error()))
+}
+
+/// Gives a whole, synced file its name, in one step and never over another file. Some file systems have no hard
+/// links (FAT, some network and FUSE mounts); there it is renamed. Where even that cannot spare a file of that
+/// name, the lock and a look must do: only a program that ignores the lock could come between.
+fn name(storage: &dyn Storage, tmp: &Path, path: &Path) -> io::Result<()> {
+    match storage.link(tmp, path) {
+        Err(e) if without(&e) => {}
+        done => return done,
+    }
+    match storage.rename_new(tmp, path) {
+        Err(e) if without(&e) => {}
+        done => return done,
+    }
+    if storage::exists(storage, path)? {
+        return Err(io::ErrorKind::AlreadyExists.into());
+    }
+    storage.rename(tmp, path)
+}
+
+/// Whether a file system answers so that does not know the operation.
+fn without(e: &io::Error) -> bool {
+    use io::ErrorKind::{InvalidInput, PermissionDenied, Unsupported};
+    matches!(e.kind(), InvalidInput | PermissionDenied | Unsupported)
+        || e.raw_os_error() == Some(Errno::MLINK.raw_os_error())
 }
 
 impl LogFile {
@@ -121,6 +164,7 @@ impl LogFile {
             header_line: header.line() + "\n",
             encoding,
             lock: None,
+            file: None,
             state: State::Absent,
             tail: Tail::default(),
             next_seq: 0,
@@ -151,9 +195,37 @@ impl LogFile {
         &self.id
     }
 
-    /// Gives the lock back.
+    /// Gives the lock back. Of a session that was never published nothing is left: the lock file goes while it
+    /// is held (who waits at its door looks again whether it still has the name, [`lock::try_lock`]), then the directory.
     pub(crate) fn release(&mut self) {
-        self.lock = None;
+        self.file = None;
+        let Some(held) = self.lock.take() else {
+            return;
+        };
+        if !matches!(self.state, State::Absent) {
+            return;
+        }
+        let dir = self.path.parent().unwrap_or(&self.root);
+        let removed = self.storage.remove_file(&dir.join(LOCK_FILE));
+        drop(held);
+        if removed.is_ok() {
+            // Not when somebody else came in meanwhile.
+            let _ = self.storage.remove_dir(dir);
+        }
+    }
+
+    /// Makes durable what a killed writer may have left in the system's memory alone: bytes that were read are
+    /// acknowledged from now on. Removes what else it left.
+    pub(crate) fn settle_found(&self) -> Result<(), StoreError> {
+        let dir = self.path.parent().unwrap_or(&self.root);
+        sweep(&*self.storage, dir);
+        self.storage
+            .open_append(&self.path)
+            .and_then(|mut file| file.sync())
+            .map_err(StoreError::io("sync", &self.path))?;
+        self.storage
+            .sync_dir(dir)
+            .map_err(StoreError::io("sync", dir))
     }
 
     /// Makes a batch durable, or changes nothing that a reader would accept.
@@ -193,6 +265,7 @@ impl LogFile {
         if self.lock.is_none() {
             self.lock = Some(take_lock(&*self.storage, &dir, &self.id)?);
         }
+        sweep(&*self.storage, &dir);
         let other = dir.join(self.encoding.compression.other().file_name());
         for path in [&other, &self.path] {
             if storage::exists(&*self.storage, path).map_err(StoreError::io("look for", path))? {
@@ -209,15 +282,13 @@ impl LogFile {
         bytes.extend_from_slice(batch);
         let tmp = tmp_name(&self.path);
         let linked = self.write_new(&tmp, &bytes).and_then(|()| {
-            self.storage
-                .link(&tmp, &self.path)
-                .map_err(|e| match e.kind() {
-                    io::ErrorKind::AlreadyExists => StoreError::AlreadyExists {
-                        id: self.id.clone(),
-                        path: self.path.clone(),
-                    },
-                    _ => StoreError::io("publish", &self.path)(e),
-                })
+            name(&*self.storage, &tmp, &self.path).map_err(|e| match e.kind() {
+                io::ErrorKind::AlreadyExists => StoreError::AlreadyExists {
+                    id: self.id.clone(),
+                    path: self.path.clone(),
+                },
+                _ => StoreError::io("publish", &self.path)(e),
+            })
         });
         if let Err(e) = linked {
             let _ = self.storage.remove_file(&tmp);
@@ -260,11 +331,17 @@ impl LogFile {
     }
 
     fn append(&mut self, bytes: &[u8], events: u64) -> Result<(), StoreError> {
-        self.check_tail()?;
-        let written = self
-            .storage
-            .open_append(&self.path)
-            .and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync()));
+        let mut file = match self.file.take() {
+            Some(file) => file,
+            None => self
+                .storage
+                .open_append(&self.path)
+                .map_err(|e| self.gone(e, "open"))?,
+        };
+        self.check_tail(&*file)?;
+        let written = file.write_all(bytes).and_then(|()| file.sync());
+        // After a failure it is opened anew.
+        self.file = written.is_ok().then_some(file);
         if let Err(source) = written {
             let source = Arc::new(source);
             let action = "append to";
@@ -292,31 +369,52 @@ impl LogFile {
         Ok(())
     }
 
-    /// Compares the end of the file with what we wrote; cuts off what a failed append of ours left.
-    fn check_tail(&mut self) -> Result<(), StoreError> {
-        let changed = |reason: String| StoreError::TailChanged {
+    /// A log whose name is gone was changed; anything else is the file system's failure.
+    fn gone(&self, e: io::Error, action: &'static str) -> StoreError {
+        if e.kind() == io::ErrorKind::NotFound {
+            self.changed("it is gone".to_owned())
+        } else {
+            StoreError::io(action, &self.path)(e)
+        }
+    }
+
+    fn changed(&self, reason: String) -> StoreError {
+        StoreError::TailChanged {
             path: self.path.clone(),
             reason,
-        };
-        let found = match self.storage.metadata(&self.path) {
-            Ok(meta) => meta.len,
-            Err(e) if e.kind() == io::ErrorKind::NotFound => {
-                return Err(changed("it is gone".to_owned()));
-            }
-            Err(e) => return Err(StoreError::io("look at", &self.path)(e)),
-        };
+        }
+    }
+
+    /// Compares lock, name and end of the file with what we hold and wrote; cuts off what a failed append of ours left.
+    fn check_tail(&mut self, file: &dyn StorageFile) -> Result<(), StoreError> {
+        if let Some(lock) = &self.lock
+            && !lock
+                .has_its_name()
+                .map_err(StoreError::io("look at the lock of", &self.path))?
+        {
+            return Err(self.changed("its lock was taken away".to_owned()));
+        }
+        let named = self.storage.metadata(&self.path);
+        let named = named.map_err(|e| self.gone(e, "look at"))?;
+        let open = file
+            .metadata()
+            .map_err(StoreError::io("look at", &self.path))?;
+        if (named.revision.0, named.revision.1) != (open.revision.0, open.revision.1) {
+            return Err(self.changed("another file has its name".to_owned()));
+        }
+        let found = open.len;
         let dirty = matches!(self.state, State::Dirty);
         let expected = self.tail.len;
         if found < expected || (found > expected && !dirty) {
-            return Err(changed(format!(
-                "it has {found} bytes, {expected} were written"
-            )));
+            return Err(self.changed(format!("it has {found} bytes, {expected} were written")));
         }
-        let len = self.tail.last.len() as u64;
-        let last = storage::read_at(&*self.storage, &self.path, expected - len, len)
+        let mut last = [0; TAIL];
+        let last = &mut last[..self.tail.last.len()];
+        file.read_exact_at(last, expected - last.len() as u64)
             .map_err(StoreError::io("read the end of", &self.path))?;
         if last != self.tail.last {
-            return Err(changed(format!(
+            let len = last.len();
+            return Err(self.changed(format!(
                 "the last {len} bytes before {expected} are not what was written"
             )));
         }
@@ -365,6 +463,26 @@ fn make_dir(storage: &dyn Storage, path: &Path) -> Result<(), StoreError> {
         Err(e) if e.kind() == io::ErrorKind::PermissionDenied => Ok(()),
         done => done.map_err(StoreError::io("sync", parent)),
     }
+}
+
+/// Removes files of first batches whose writer died before they had their name, or the other name of those that have.
+/// Under the lock nobody else is writing one. Litter does no harm, so failing does not either.
+fn sweep(storage: &dyn Storage, dir: &Path) {
+    for path in storage.read_dir(dir).unwrap_or_default() {
+        if path.file_name().is_some_and(is_tmp_name) {
+            let _ = storage.remove_file(&path);
+        }
+    }
+}
+
+/// Whether [`tmp_name`] makes it.
+fn is_tmp_name(name: &OsStr) -> bool {
+    let hex = name
+        .to_str()
+        .and_then(|name| name.strip_prefix("session.jsonl"))
+        .map(|name| name.strip_prefix(".zstd").unwrap_or(name))
+        .and_then(|name| name.strip_prefix('.')?.strip_suffix(".tmp"));
+    hex.is_some_and(|hex| hex.len() == 12 && hex.bytes().all(|b| b.is_ascii_hexdigit()))
 }
 
 /// `<final>.<12 hex>.tmp`, as upstream names it. Uniqueness is the exclusive create's.

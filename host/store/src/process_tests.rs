@@ -215,7 +215,7 @@ fn a_second_process_is_refused_until_the_first_is_gone() {
     let e = store.resume("s", 1).err().expect("two writers");
     assert_eq!(e.code(), "SESSION_LOCKED");
     assert!(
-        e.to_string().contains(&format!("\"pid\":{}", first.id())),
+        e.to_string().contains(&format!("(pid {} on ", first.id())),
         "{e}"
     );
     // Reading needs no lock.

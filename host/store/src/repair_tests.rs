@@ -3,6 +3,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::conformance::sha256;
 use crate::storage::Disk;
 use crate::storage::Storage;
 use crate::testing::{Faulty, quick_dir};
@@ -296,5 +297,23 @@ fn what_cannot_be_repaired_says_why_and_what_to_do() {
         assert!(error.to_string().contains("; "), "{error}");
         assert_eq!(store.plan_repair("s").unwrap_err().code(), code);
         assert_eq!(fs::read_to_string(&path).unwrap(), before);
+    }
+}
+
+#[test]
+fn a_report_of_a_damaged_log_is_of_what_is_sound() {
+    for fault in FAULTS {
+        let root = quick_dir();
+        place(
+            root.path(),
+            Compression::Zstd,
+            &encoded(Compression::Zstd, fault),
+        );
+        let store = store(root.path(), Compression::Zstd, Arc::new(Disk));
+        let report = store.report(&Target::Id("s".to_owned())).unwrap();
+        let sound: String = lines(fault)[..3].iter().map(|l| l.clone() + "\n").collect();
+        let sound = sha256(&sound);
+        assert_eq!(report.unpacked_sha256, sound, "{fault}");
+        assert_eq!(report.packed_sha256, sound, "{fault}");
     }
 }

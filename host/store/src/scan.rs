@@ -12,7 +12,7 @@ use dsh_session::{Header, Stored};
 use crate::frame::{self, Frame, MAX_FRAME_PLAINTEXT};
 use crate::layout::Compression;
 use crate::load::Torn;
-use crate::{Damage, DamageClass, Stage};
+use crate::{Damage, DamageClass, Stage, hole};
 
 /// The most plaintext that all frames of one log may hold together.
 const MAX_PLAINTEXT: u64 = 1 << 33;
@@ -76,6 +76,7 @@ fn plain(bytes: &[u8]) -> Result<Scanned, Damage> {
         match lines.line(text) {
             Ok(true) => committed = at,
             Ok(false) => {}
+            Err(_) if unsynced_lines(bytes, committed) => break,
             Err(e) => {
                 damage = Some(corrupt(
                     committed as u64,
@@ -98,6 +99,44 @@ fn plain(bytes: &[u8]) -> Result<Scanned, Damage> {
     })
 }
 
+/// So much behind the last accepted line may be one unsynced batch.
+const UNSYNCED: usize = 4 << 20;
+
+/// Whether the first line that was not accepted, at `start`, has a [`hole`] in it, so that it was never synced. Lines do
+/// not show where batches end, so a hole far from the end counts as damage: what follows it may have been synced.
+fn unsynced_lines(bytes: &[u8], start: usize) -> bool {
+    let rest = &bytes[start..];
+    let line = rest.iter().position(|&b| b == b'\n').unwrap_or(rest.len());
+    rest.len() <= UNSYNCED && hole::find(bytes, start).is_some_and(|at| at <= start + line)
+}
+
+/// What begins at `start` and is no sound frame was never synced when it has a [`hole`] in it and no later frame was
+/// begun, since a batch is appended only when the one before it is synced. Else it is damage.
+fn cut_or_damage(
+    bytes: &[u8],
+    start: usize,
+    found: Damage,
+    torn: &mut Option<Torn>,
+    damage: &mut Option<Damage>,
+) {
+    if hole::find(bytes, start).is_some() && frame::find_magic(bytes, start + 1).is_none() {
+        *torn = Some(Torn {
+            truncate_to: start as u64,
+            recovered: 0,
+        });
+    } else {
+        *damage = Some(found);
+    }
+}
+
+/// What is wrong with complete frames.
+enum Fault {
+    /// The frame at this byte does not decode, and every line before it is whole.
+    Frame(usize, Damage),
+    /// What they hold.
+    Lines(Damage),
+}
+
 fn frames(bytes: &[u8]) -> Result<Scanned, Damage> {
     let structure = frame::scan(bytes);
     let Some((first, rest)) = structure.complete.split_first() else {
@@ -108,24 +147,30 @@ fn frames(bytes: &[u8]) -> Result<Scanned, Damage> {
     };
     let header = header(&header_frame(&bytes[first.start..first.end])?)?;
     let mut lines = LineScanner::new(0);
-    let mut damage = complete_frames(bytes, rest, &mut lines).err();
+    let mut damage = None;
     let mut torn = None;
-    if damage.is_none() {
-        if let Some(at) = structure.invalid {
-            let reason = format!("{} at byte {}", at.reason, at.offset);
-            damage = Some(corrupt(
-                at.frame_start as u64,
-                Some(lines.next_seq()),
-                reason,
-            ));
-        } else if let Some(start) = structure.torn {
-            let before = lines.next_seq();
-            torn_frame(&bytes[start..], &mut lines);
-            let recovered = usize::try_from(lines.next_seq() - before).unwrap_or(usize::MAX);
-            torn = Some(Torn {
-                truncate_to: start as u64,
-                recovered,
-            });
+    match complete_frames(bytes, rest, &mut lines) {
+        Err(Fault::Frame(start, found)) => {
+            cut_or_damage(bytes, start, found, &mut torn, &mut damage);
+        }
+        Err(Fault::Lines(found)) => damage = Some(found),
+        Ok(()) => {
+            if let Some(at) = structure.invalid {
+                let reason = format!("{} at byte {}", at.reason, at.offset);
+                let found = corrupt(at.frame_start as u64, Some(lines.next_seq()), reason);
+                cut_or_damage(bytes, at.frame_start, found, &mut torn, &mut damage);
+            } else if let Some(start) = structure.torn {
+                let before = lines.next_seq();
+                // Around a hole the decoder may yield what nobody wrote, and there is no checksum to tell.
+                if hole::find_inside(bytes, start).is_none() {
+                    torn_frame(&bytes[start..], &mut lines);
+                }
+                let recovered = usize::try_from(lines.next_seq() - before).unwrap_or(usize::MAX);
+                torn = Some(Torn {
+                    truncate_to: start as u64,
+                    recovered,
+                });
+            }
         }
     }
     Ok(Scanned {
@@ -155,7 +200,7 @@ pub(crate) fn header_frame(frame: &[u8]) -> Result<Vec<u8>, Damage> {
 
 /// Feeds the frames after the header. Their text together must be accepted lines and nothing else; a line may go over
 /// the edge of a frame.
-fn complete_frames(bytes: &[u8], frames: &[Frame], lines: &mut LineScanner) -> Result<(), Damage> {
+fn complete_frames(bytes: &[u8], frames: &[Frame], lines: &mut LineScanner) -> Result<(), Fault> {
     let mut open = Vec::new();
     let mut open_since = 0;
     let mut total = 0;
@@ -165,8 +210,14 @@ fn complete_frames(bytes: &[u8], frames: &[Frame], lines: &mut LineScanner) -> R
         };
         let left = usize::try_from(MAX_PLAINTEXT - total).unwrap_or(usize::MAX);
         let limit = MAX_FRAME_PLAINTEXT.min(left);
-        let plaintext = frame::decode(&bytes[frame.start..frame.end], limit)
-            .map_err(|e| damage(lines, format!("frame: {e}")))?;
+        let plaintext = frame::decode(&bytes[frame.start..frame.end], limit).map_err(|e| {
+            let found = damage(lines, format!("frame: {e}"));
+            if open.is_empty() {
+                Fault::Frame(frame.start, found)
+            } else {
+                Fault::Lines(found)
+            }
+        })?;
         total += plaintext.len() as u64;
         for part in plaintext.split_inclusive(|&b| b == b'\n') {
             let Some(text) = part.strip_suffix(b"\n") else {
@@ -191,20 +242,20 @@ fn complete_frames(bytes: &[u8], frames: &[Frame], lines: &mut LineScanner) -> R
                         || "a line was not accepted".to_owned(),
                         |issue| issue.to_string(),
                     );
-                    return Err(damage(lines, reason));
+                    return Err(Fault::Lines(damage(lines, reason)));
                 }
-                Err(e) => return Err(damage(lines, e.to_string())),
+                Err(e) => return Err(Fault::Lines(damage(lines, e.to_string()))),
             }
         }
     }
     if open.is_empty() {
         Ok(())
     } else {
-        Err(corrupt(
+        Err(Fault::Lines(corrupt(
             open_since as u64,
             Some(lines.next_seq()),
             "the last line has no end",
-        ))
+        )))
     }
 }
 

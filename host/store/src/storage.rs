@@ -6,8 +6,8 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::io::{self, Read, Seek, Write};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
@@ -26,7 +26,7 @@ pub trait Storage: Send + Sync {
     fn create_dir(&self, path: &Path) -> io::Result<()>;
     /// Makes a file that must not exist yet (0600) and opens it for writing.
     fn create_new(&self, path: &Path) -> io::Result<Box<dyn StorageFile>>;
-    /// Opens an existing file so that every write goes to its end.
+    /// Opens an existing file for reading, and so that every write goes to its end.
     fn open_append(&self, path: &Path) -> io::Result<Box<dyn StorageFile>>;
     /// Opens an existing file for reading.
     fn open_read(&self, path: &Path) -> io::Result<Box<dyn ReadSeek>>;
@@ -82,6 +82,10 @@ pub trait StorageFile: Send {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize>;
     /// Makes data and length durable.
     fn sync(&mut self) -> io::Result<()>;
+    /// Size, kind and identity of the open file, whatever its name names by now.
+    fn metadata(&self) -> io::Result<Meta>;
+    /// Reads `into` from `offset`, all of it.
+    fn read_exact_at(&self, into: &mut [u8], offset: u64) -> io::Result<()>;
 
     /// Writes all of `bytes`, however short the single writes are.
     fn write_all(&mut self, mut bytes: &[u8]) -> io::Result<()> {
@@ -102,7 +106,11 @@ pub trait ReadSeek: Read + Seek + Send {}
 impl<T: Read + Seek + Send> ReadSeek for T {}
 
 /// Something whose life is the life of an OS lock.
-pub trait Held: Send + Sync {}
+pub trait Held: Send + Sync {
+    /// Whether the path still names the locked file. Once it does not (somebody moved the directory away and put
+    /// another one there), others may lock what it names now.
+    fn has_its_name(&self) -> io::Result<bool>;
+}
 
 /// What [`Storage::metadata`] tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -148,20 +156,6 @@ pub(crate) fn read(storage: &dyn Storage, path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Reads up to `len` bytes from `offset`; less at the end of the file.
-pub(crate) fn read_at(
-    storage: &dyn Storage,
-    path: &Path,
-    offset: u64,
-    len: u64,
-) -> io::Result<Vec<u8>> {
-    let mut file = storage.open_read(path)?;
-    file.seek(SeekFrom::Start(offset))?;
-    let mut bytes = Vec::new();
-    file.take(len).read_to_end(&mut bytes)?;
-    Ok(bytes)
-}
-
 /// Whether a path names anything. Only "no such file" counts as absent.
 pub(crate) fn exists(storage: &dyn Storage, path: &Path) -> io::Result<bool> {
     match storage.metadata(path) {
@@ -181,8 +175,15 @@ impl StorageFile for DiskFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.write(bytes)
     }
+    /// Without the times: `fdatasync` makes the data durable and what is needed to find it, so the size too.
     fn sync(&mut self) -> io::Result<()> {
-        self.0.sync_all()
+        self.0.sync_data()
+    }
+    fn metadata(&self) -> io::Result<Meta> {
+        meta(&self.0.metadata()?)
+    }
+    fn read_exact_at(&self, into: &mut [u8], offset: u64) -> io::Result<()> {
+        FileExt::read_exact_at(&self.0, into, offset)
     }
 }
 
@@ -232,7 +233,7 @@ impl Storage for Disk {
     }
     fn open_append(&self, path: &Path) -> io::Result<Box<dyn StorageFile>> {
         Ok(Box::new(DiskFile(
-            OpenOptions::new().append(true).open(path)?,
+            OpenOptions::new().read(true).append(true).open(path)?,
         )))
     }
     fn open_read(&self, path: &Path) -> io::Result<Box<dyn ReadSeek>> {

@@ -21,7 +21,8 @@ use crate::writer::Writer;
 /// The longest batch window: what a signed 32-bit count of milliseconds holds, as upstream's timers do.
 const MAX_DELAY: Duration = Duration::from_millis(i32::MAX as u64);
 
-/// Called for each background write that failed; the events are kept and the next one, or a flush, tries again.
+/// Called when background writing of a session begins to fail, once until it has worked again: the events are kept and
+/// the next one, or a flush, tries again. Also called when a writer is dropped with events that it cannot write.
 /// Gets the session's id and the cause. Must not block.
 pub type FailureHook = Arc<dyn Fn(&str, &StoreError) + Send + Sync>;
 
@@ -39,7 +40,7 @@ pub struct StoreConfig {
     /// Where to remember what lists show; outside the root. It is derived from the logs, may be deleted at any time, and
     /// is ignored when it does not fit them. Without one, [`Store::overview`] reads every log each time.
     pub index: Option<PathBuf>,
-    /// Told of failed background writes.
+    /// Told when background writing fails.
     pub on_failure: Option<FailureHook>,
 }
 
@@ -158,6 +159,71 @@ impl Store {
         Ok(writer)
     }
 
+    /// A writer for a live session whose log may be stored already (spec/session.md §9.6): a stored log whose events are
+    /// the first ones of the live session is continued, without closers, after a torn tail is cut. Without one it is
+    /// [`Store::create`].
+    ///
+    /// # Errors
+    /// [`StoreError::Collision`] when the stored log is another session's; else as [`Store::resume`] and [`Store::create`].
+    pub fn adopt(&self, session: &Session) -> Result<Writer, StoreError> {
+        let id = session.id();
+        let Some(path) = self
+            .locate(id)?
+            .only(id, self.config.compression)?
+            .map(Path::to_owned)
+        else {
+            return self.create(session);
+        };
+        let lock = take_lock(&*self.storage, path.parent().unwrap_or(self.root()), id)?;
+        let (loaded, _) = self.load_sound(id, &path, 0)?;
+        let found = &loaded.inspection;
+        let failed = |source| StoreError::Session {
+            id: id.to_string(),
+            source,
+        };
+        let collision = |reason: String| StoreError::Collision {
+            id: id.to_string(),
+            path: path.clone(),
+            reason,
+        };
+        if found.header.cwd != session.header().cwd {
+            return Err(collision("it was started in another directory".to_owned()));
+        }
+        let mut live = session.events_from(Seq(0));
+        for stored in found.log.events_from(Seq(0)) {
+            let stored = stored.map_err(failed)?;
+            let same = match live.next().transpose().map_err(failed)? {
+                Some(live) => live.line() == stored.line(),
+                None => false,
+            };
+            if !same {
+                return Err(collision(format!(
+                    "its event {} is another one",
+                    stored.seq
+                )));
+            }
+        }
+        let mut log = LogFile::absent(
+            self.storage.clone(),
+            self.root(),
+            &found.header,
+            self.encoding(),
+        )?
+        .opened(&path, lock, &loaded.bytes, loaded.stored.len() as u64);
+        log.settle_found()?;
+        let mut kept = loaded.stored.len() as u64;
+        if let Some(torn) = found.torn {
+            kept -= torn.recovered as u64;
+            let len = usize::try_from(torn.truncate_to).unwrap_or(usize::MAX);
+            log.cut(&loaded.bytes[..len.min(loaded.bytes.len())], kept)?;
+        }
+        let writer = self.writer(log, kept)?;
+        for event in session.events_from(Seq(kept)) {
+            writer.enqueue(event.map_err(failed)?)?;
+        }
+        Ok(writer)
+    }
+
     /// Opens a stored session for writing: takes the lock, cuts a torn tail, commits the closers of an open turn, and
     /// restores the session. What the session appends on being restored (`session/end-seed`, stamped with `time_ms`)
     /// is queued.
@@ -200,6 +266,7 @@ impl Store {
         } = &loaded.inspection;
         let mut log = LogFile::absent(storage.clone(), self.root(), header, self.encoding())?
             .opened(&path, lock, &loaded.bytes, loaded.stored.len() as u64);
+        log.settle_found()?;
         if torn.is_none() && closers.is_empty() {
             return Ok((loaded, session, log));
         }

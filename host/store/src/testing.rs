@@ -220,6 +220,14 @@ impl StorageFile for FaultyFile {
         self.changed.notify_all();
         Ok(())
     }
+
+    fn metadata(&self) -> io::Result<Meta> {
+        self.file.metadata()
+    }
+
+    fn read_exact_at(&self, into: &mut [u8], offset: u64) -> io::Result<()> {
+        self.file.read_exact_at(into, offset)
+    }
 }
 
 impl Faulty {

@@ -34,7 +34,8 @@ pub(crate) fn projects(storage: &dyn Storage, root: &Path) -> Result<Vec<PathBuf
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(e) => return Err(StoreError::io("list", root)(e)),
     };
-    entries.retain(|entry| entry.kind == EntryKind::Dir);
+    // What cannot be looked at may be a project: taking it for none would let a session seem absent.
+    entries.retain(|entry| entry.kind != EntryKind::File);
     entries.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(entries
         .into_iter()

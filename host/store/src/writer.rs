@@ -38,6 +38,8 @@ struct Queue {
     durable_seq: u64,
     /// What ended the writer for good.
     stopped: Option<StoreError>,
+    /// Whether the hook knows that writing fails; it hears of the next failure when there was a success between.
+    told: bool,
 }
 
 struct Core {
@@ -89,9 +91,17 @@ impl Core {
         match result {
             Ok(()) => {
                 queue.durable_seq = batch.last().map_or(queue.durable_seq, |e| e.seq.0 + 1);
+                queue.told = false;
                 queue.behind.finish(Ok(()))
             }
-            Err(e) if e.is_transient() => queue.behind.finish(Err(e)),
+            Err(e) if e.is_transient() => {
+                let mut step = queue.behind.finish(Err(e));
+                let again = step.failed.is_some() && std::mem::replace(&mut queue.told, true);
+                if again {
+                    step.failed = None;
+                }
+                step
+            }
             Err(e) => {
                 queue.stopped = Some(e.clone());
                 let done = queue.behind.stop(&e);
@@ -156,6 +166,7 @@ impl Writer {
                 next_seq,
                 durable_seq: next_seq,
                 stopped: None,
+                told: false,
             }),
             log: Mutex::new(log),
             threads,
@@ -260,6 +271,11 @@ impl Writer {
     /// The first seq that is not durable: everything before it is.
     pub fn durable_seq(&self) -> Seq {
         Seq(lock(&self.core.queue).durable_seq)
+    }
+
+    /// The seq of the event that it takes next.
+    pub fn next_seq(&self) -> Seq {
+        Seq(lock(&self.core.queue).next_seq)
     }
 
     /// Why background writing is paused or stopped, if it is.

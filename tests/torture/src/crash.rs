@@ -88,28 +88,32 @@ impl Variants {
             Some(Node::File(bytes)) => bytes.to_vec(),
             _ => Vec::new(),
         };
-        let mut found = Found {
-            contents: Vec::new(),
-            before: &before,
-        };
-        found.lost_or_repeated(ops, random);
+        // What the file was, one operation after another.
+        let mut versions = vec![before];
+        for op in ops {
+            let mut next = versions.last().cloned().unwrap_or_default();
+            apply(&mut next, op);
+            versions.push(next);
+        }
+        let mut found = Found(Vec::new());
+        found.push(versions[0].clone());
+        found.push(versions[ops.len()].clone());
         for (at, op) in ops.iter().enumerate() {
+            found.push(versions[at].clone());
+            // Done twice: a second time after all.
+            let mut again = versions[ops.len()].clone();
+            apply(&mut again, op);
+            found.push(again);
             if let Op::Write(_, offset, bytes) = op {
-                let mut base = before.clone();
-                ops[..at].iter().for_each(|op| apply(&mut base, op));
-                found.torn(&base, *offset, bytes);
-                apply(&mut base, op);
-                found.holes(&base, *offset, bytes.len(), random);
+                found.torn(&versions[at], *offset, bytes);
             }
         }
-        Variants(found.contents)
+        found.mixed(&versions, random);
+        Variants(found.0)
     }
 }
 
-struct Found<'a> {
-    contents: Vec<Content>,
-    before: &'a [u8],
-}
+struct Found(Vec<Content>);
 
 fn apply(file: &mut Vec<u8>, op: &Op) {
     match op {
@@ -119,26 +123,9 @@ fn apply(file: &mut Vec<u8>, op: &Op) {
     }
 }
 
-impl Found<'_> {
+impl Found {
     fn push(&mut self, content: Vec<u8>) {
-        self.contents.push(Content(Arc::new(content)));
-    }
-
-    /// Operations in any subset, and each one a second time after all.
-    fn lost_or_repeated(&mut self, ops: &[&Op], random: &mut Random) {
-        for subset in subsets(ops.len(), random) {
-            let mut file = self.before.to_vec();
-            for (op, _) in ops.iter().zip(&subset).filter(|(_, there)| **there) {
-                apply(&mut file, op);
-            }
-            self.push(file);
-        }
-        for again in ops {
-            let mut file = self.before.to_vec();
-            ops.iter().for_each(|op| apply(&mut file, op));
-            apply(&mut file, again);
-            self.push(file);
-        }
+        self.0.push(Content(Arc::new(content)));
     }
 
     /// A write of which only the beginning is there.
@@ -152,39 +139,58 @@ impl Found<'_> {
         }
     }
 
-    /// The file `full` of which sectors of its written range are missing, and whose size is ahead of its data.
-    fn holes(&mut self, full: &[u8], offset: usize, len: usize, random: &mut Random) {
-        let end = offset + len;
-        let first = offset / SECTOR;
-        let sectors = end.div_ceil(SECTOR) - first;
-        for present in subsets(sectors, random) {
-            let mut file = full.to_vec();
-            let mut last = offset.min(self.before.len());
-            for (sector, there) in present.iter().enumerate() {
-                let from = offset.max((first + sector) * SECTOR);
-                let to = end.min((first + sector + 1) * SECTOR);
-                if *there {
-                    last = to;
-                } else {
-                    for (at, byte) in file.iter_mut().enumerate().take(to).skip(from) {
-                        *byte = self.before.get(at).copied().unwrap_or(0);
-                    }
-                }
+    /// Each sector as some version had it, and a size that is some version's, or is between, or is ahead of all.
+    fn mixed(&mut self, versions: &[Vec<u8>], random: &mut Random) {
+        let shortest = versions.iter().map(Vec::len).min().unwrap_or(0);
+        let longest = versions.iter().map(Vec::len).max().unwrap_or(0);
+        let all = versions.len() - 1;
+        let (first, last) = (shortest / SECTOR, longest.div_ceil(SECTOR));
+        let sectors = last - first;
+        for subset in subsets(sectors, random) {
+            let choices: Vec<usize> = subset
+                .iter()
+                .map(|there| if *there { all } else { 0 })
+                .collect();
+            self.sizes(versions, first, &choices, longest, random);
+        }
+        if all > 1 {
+            for _ in 0..8 {
+                let choices: Vec<usize> =
+                    (0..sectors).map(|_| random.below(versions.len())).collect();
+                self.sizes(versions, first, &choices, longest, random);
             }
-            let mut short = file.clone();
-            short.truncate(last.max(self.before.len()));
-            // A size that fell between: some sectors are missing, and the end is not there either.
-            for _ in 0..3 {
-                let mut cut = file.clone();
-                cut.truncate(self.before.len().max(offset + random.below(len + 1)));
-                self.push(cut);
+        }
+    }
+
+    fn sizes(
+        &mut self,
+        versions: &[Vec<u8>],
+        first: usize,
+        choices: &[usize],
+        longest: usize,
+        random: &mut Random,
+    ) {
+        let shortest = versions.iter().map(Vec::len).min().unwrap_or(0);
+        let mut file = versions[0].clone();
+        file.resize(longest, 0);
+        for (at, version) in choices.iter().enumerate() {
+            let start = (first + at) * SECTOR;
+            let end = (start + SECTOR).min(longest);
+            for (place, byte) in file.iter_mut().enumerate().take(end).skip(start) {
+                *byte = versions[*version].get(place).copied().unwrap_or(0);
             }
-            for unit in [SECTOR, PAGE] {
-                let mut long = file.clone();
-                long.resize(long.len().next_multiple_of(unit), 0);
-                self.push(long);
-            }
-            self.push(short);
+        }
+        let between = shortest + random.below(longest - shortest + 1);
+        let lengths = [
+            longest,
+            versions[random.below(versions.len())].len(),
+            between,
+            longest.next_multiple_of(SECTOR),
+            longest.next_multiple_of(PAGE),
+        ];
+        for length in lengths {
+            let mut file = file.clone();
+            file.resize(length, 0);
             self.push(file);
         }
     }

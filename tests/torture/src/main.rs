@@ -1,9 +1,12 @@
-//! `dsh-torture states SEED COUNT`: see the library.
+//! `dsh-torture states SEED COUNT`, `dsh-torture states SEED SCRIPTS ONE_IN`, `dsh-torture rivals SEED APPENDS`: see the
+//! library. `dsh-torture child ROOT BATCH` is one rival.
 
 use std::process::ExitCode;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use dsh_torture::script::{self, Dose};
+use dsh_torture::writers;
 
 fn main() -> ExitCode {
     match run() {
@@ -25,7 +28,22 @@ fn run() -> Result<ExitCode> {
     match arguments.first().map(String::as_str) {
         Some("states") => {
             let start = Instant::now();
-            let tally = dsh_torture::script::run(number(1)?, number(2)?);
+            let tally = if arguments.len() > 3 {
+                script::run(
+                    number(1)?,
+                    Dose::Thin {
+                        scripts: number(2)?,
+                        one_in: usize::try_from(number(3)?)?,
+                    },
+                )
+            } else {
+                script::run(
+                    number(1)?,
+                    Dose::Every {
+                        distinct: number(2)?,
+                    },
+                )
+            };
             println!(
                 "crash states: {} looked at, {} distinct, {} scripts, {} failures, {:.1} s",
                 tally.states,
@@ -40,6 +58,23 @@ fn run() -> Result<ExitCode> {
                 .for_each(|failure| println!("  {failure}"));
             Ok(ExitCode::from(u8::from(!tally.failures.is_empty())))
         }
-        other => bail!("there is no {other:?}; try `states SEED COUNT`"),
+        Some("rivals") => {
+            let (seed, appends) = (number(1)?, number(2)?);
+            let program = std::env::current_exe()?;
+            let start = Instant::now();
+            for rivals in [2, 3, 5, 8] {
+                let limit = Duration::from_secs(60 + appends / 100);
+                let done = writers::fight(&program, rivals, appends / 4, 50, seed, limit)?;
+                println!("{rivals} rivals: {done:?}, 0 duplicates");
+            }
+            println!("rivals: {:.1} s", start.elapsed().as_secs_f64());
+            Ok(ExitCode::SUCCESS)
+        }
+        Some("child") => {
+            let root = arguments.get(1).context("the root is missing")?;
+            writers::child(root.as_ref(), usize::try_from(number(2)?)?)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        other => bail!("there is no {other:?}; try `states SEED COUNT` or `rivals SEED APPENDS`"),
     }
 }

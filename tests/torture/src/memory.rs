@@ -3,16 +3,17 @@
 //! # The model
 //!
 //! What the store does is a list of [`Op`]s. Each is pending until the sync that covers it:
-//! - **Data** (writes, truncations) of a file is pending until that file is synced. Pending operations reach the disk in
-//!   any subset, whole or torn, sector by sector (512 B) in any order; a size may arrive before the data below
-//!   it, up to the next 4 KiB, and then the missing data reads as zeros.
+//! - **Data** (writes, truncations) of a file is pending until that file is synced. Each sector (512 B) reaches the disk
+//!   on its own, in any order, as it was after some of the operations; a write may be torn at any byte; an operation may
+//!   be done a second time after the others. A size may arrive before the data below it, also rounded up to the
+//!   next 4 KiB, and then the missing data reads as zeros.
 //! - **Names** (create, link, unlink, rename, mkdir, rmdir) in a directory are pending until that directory is synced, and
 //!   arrive in any subset. Renaming to a name is atomic: the old file or the new one, never none; the former name
 //!   may stay. A file whose data is synced and whose name is not may be gone.
 //! - **A sync that fails** promises nothing, ever: the kernel may have dropped the pages and call them clean, so a later
 //!   sync that succeeds covers them no more. (Names are metadata, which no kernel forgets; a later sync covers them.)
 //!
-//! What is not in the model, on purpose: sectors that were synced change; sectors torn inside; stale bytes of deleted files
+//! What is not in the model, on purpose: a short write that leaves a few bytes over; sectors that were synced change; sectors torn inside; stale bytes of deleted files
 //! where data is missing. The last would be a leak between users, so ext4 (ordered), XFS, btrfs, ZFS and APFS all
 //! exclude it; only ext4 `data=writeback` does not. It could not be told from damage either: upstream refuses garbage after
 //! the last frame, and so do we.
@@ -25,6 +26,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use dsh_store::storage::{Held, Meta, ReadSeek, Revision, Storage, StorageFile};
 
 use crate::random::Random;
+
+/// Less is not left over by a short write: what is then missing in a sector could not be told from damage.
+const SHORTEST_REST: usize = 20;
 
 /// Names a file or directory for ever.
 pub type Ino = u64;
@@ -239,10 +243,10 @@ struct Inner {
     locked: HashSet<Ino>,
     calls: usize,
     faults: Option<Faults>,
-    /// The names of the calls, when somebody wants them.
-    trace: Vec<String>,
-    /// What hard links fail with.
+    suspended: bool,
+    /// What hard links, and renaming without clobbering, fail with.
     no_links: Option<io::ErrorKind>,
+    no_rename_new: Option<io::ErrorKind>,
     /// What locks fail with.
     no_locks: Option<io::ErrorKind>,
 }
@@ -287,11 +291,6 @@ impl Memory {
         self.lock().calls
     }
 
-    /// The calls so far, by name.
-    pub fn trace(&self) -> Vec<String> {
-        self.lock().trace.clone()
-    }
-
     /// Lets calls fail, counted from now.
     pub fn fail(&self, faults: Option<Faults>) {
         let mut inner = self.lock();
@@ -299,17 +298,34 @@ impl Memory {
         inner.faults = faults;
     }
 
-    /// Lets every hard link or every lock fail.
-    pub fn refuse(&self, links: Option<io::ErrorKind>, locks: Option<io::ErrorKind>) {
+    /// Lets nothing fail for a while, or go on failing; gives how many calls there were.
+    pub fn suspend(&self, suspended: bool) -> usize {
         let mut inner = self.lock();
-        inner.no_links = links;
-        inner.no_locks = locks;
+        inner.suspended = suspended;
+        inner.calls
+    }
+
+    /// Forgets calls that do not count.
+    pub fn set_calls(&self, calls: usize) {
+        self.lock().calls = calls;
+    }
+
+    /// There are no hard links; nor, if so, is there a rename that does not clobber.
+    pub fn without_links(&self, kind: io::ErrorKind, nor_rename_new: bool) {
+        let mut inner = self.lock();
+        inner.no_links = Some(kind);
+        inner.no_rename_new = nor_rename_new.then_some(io::ErrorKind::InvalidInput);
+    }
+
+    /// There are no locks.
+    pub fn without_locks(&self, kind: io::ErrorKind) {
+        self.lock().no_locks = Some(kind);
     }
 
     /// Counts a call that may fail.
-    fn enter(&self, name: &str) -> io::Result<MutexGuard<'_, Inner>> {
+    fn enter(&self) -> io::Result<MutexGuard<'_, Inner>> {
         let mut inner = self.lock();
-        match inner.call(name) {
+        match inner.call() {
             Some(Fault::Error(kind) | Fault::Half(kind)) => Err(kind.into()),
             _ => Ok(inner),
         }
@@ -317,11 +333,10 @@ impl Memory {
 }
 
 impl Inner {
-    fn call(&mut self, name: &str) -> Option<Fault> {
+    fn call(&mut self) -> Option<Fault> {
         let at = self.calls;
         self.calls += 1;
-        self.trace.push(name.to_owned());
-        let faults = self.faults?;
+        let faults = self.faults.filter(|_| !self.suspended)?;
         (at >= faults.first && at - faults.first < faults.count).then_some(faults.how)
     }
 
@@ -386,9 +401,10 @@ struct OpenFile {
 impl StorageFile for OpenFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut inner = self.memory.lock();
-        let written = match inner.call("write") {
+        let written = match inner.call() {
             Some(Fault::Error(kind)) => return Err(kind.into()),
-            Some(Fault::Half(kind)) if bytes.len() < 2 => return Err(kind.into()),
+            Some(Fault::Half(kind)) if bytes.len() < SHORTEST_REST => return Err(kind.into()),
+            Some(Fault::Short) if bytes.len() < SHORTEST_REST => bytes.len(),
             Some(Fault::Short | Fault::Half(_)) => bytes.len().div_ceil(2),
             None => bytes.len(),
         };
@@ -399,7 +415,7 @@ impl StorageFile for OpenFile {
 
     fn sync(&mut self) -> io::Result<()> {
         let mut inner = self.memory.lock();
-        match inner.call("sync") {
+        match inner.call() {
             Some(Fault::Error(kind) | Fault::Half(kind)) => {
                 inner.journal.push(Op::Doubt(self.ino));
                 Err(kind.into())
@@ -410,14 +426,35 @@ impl StorageFile for OpenFile {
             }
         }
     }
+
+    fn metadata(&self) -> io::Result<Meta> {
+        self.memory.enter()?.meta(self.ino)
+    }
+
+    fn read_exact_at(&self, into: &mut [u8], offset: u64) -> io::Result<()> {
+        let bytes = self.memory.enter()?.bytes(self.ino)?;
+        let start = usize::try_from(offset).unwrap_or(usize::MAX);
+        let found = start
+            .checked_add(into.len())
+            .and_then(|end| bytes.get(start..end));
+        into.copy_from_slice(found.ok_or(io::ErrorKind::UnexpectedEof)?);
+        Ok(())
+    }
 }
 
+/// A held lock.
 struct Lock {
     memory: Memory,
     ino: Ino,
+    path: PathBuf,
 }
 
-impl Held for Lock {}
+impl Held for Lock {
+    fn has_its_name(&self) -> io::Result<bool> {
+        let inner = self.memory.enter()?;
+        Ok(inner.tree.find(&self.path).ok() == Some(self.ino))
+    }
+}
 
 impl Drop for Lock {
     fn drop(&mut self) {
@@ -427,7 +464,7 @@ impl Drop for Lock {
 
 impl Storage for Memory {
     fn create_dir(&self, path: &Path) -> io::Result<()> {
-        let mut inner = self.enter("create_dir")?;
+        let mut inner = self.enter()?;
         let (dir, name) = inner.vacant(path)?;
         let ino = inner.fresh();
         inner.change(Op::Mkdir(dir, name, ino));
@@ -435,7 +472,7 @@ impl Storage for Memory {
     }
 
     fn create_new(&self, path: &Path) -> io::Result<Box<dyn StorageFile>> {
-        let mut inner = self.enter("create_new")?;
+        let mut inner = self.enter()?;
         let (dir, name) = inner.vacant(path)?;
         let ino = inner.fresh();
         inner.change(Op::Create(dir, name, ino));
@@ -446,7 +483,7 @@ impl Storage for Memory {
     }
 
     fn open_append(&self, path: &Path) -> io::Result<Box<dyn StorageFile>> {
-        let inner = self.enter("open_append")?;
+        let inner = self.enter()?;
         let ino = inner.tree.find(path)?;
         inner.bytes(ino)?;
         Ok(Box::new(OpenFile {
@@ -456,13 +493,13 @@ impl Storage for Memory {
     }
 
     fn open_read(&self, path: &Path) -> io::Result<Box<dyn ReadSeek>> {
-        let inner = self.enter("open_read")?;
+        let inner = self.enter()?;
         let bytes = inner.bytes(inner.tree.find(path)?)?;
         Ok(Box::new(Cursor::new(bytes.to_vec())))
     }
 
     fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
-        let mut inner = self.enter("link")?;
+        let mut inner = self.enter()?;
         if let Some(kind) = inner.no_links {
             return Err(kind.into());
         }
@@ -473,7 +510,7 @@ impl Storage for Memory {
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        let mut inner = self.enter("rename")?;
+        let mut inner = self.enter()?;
         let ino = inner.tree.find(from)?;
         let (from, old) = inner.place(from)?;
         let (to, new) = inner.place(to)?;
@@ -482,7 +519,10 @@ impl Storage for Memory {
     }
 
     fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()> {
-        let mut inner = self.enter("rename_new")?;
+        let mut inner = self.enter()?;
+        if let Some(kind) = inner.no_rename_new {
+            return Err(kind.into());
+        }
         let ino = inner.tree.find(from)?;
         let (from, old) = inner.place(from)?;
         let (to, new) = inner.vacant(to)?;
@@ -491,7 +531,7 @@ impl Storage for Memory {
     }
 
     fn remove_file(&self, path: &Path) -> io::Result<()> {
-        let mut inner = self.enter("remove_file")?;
+        let mut inner = self.enter()?;
         inner.bytes(inner.tree.find(path)?)?;
         let (dir, name) = inner.place(path)?;
         inner.change(Op::Unlink(dir, name));
@@ -499,7 +539,7 @@ impl Storage for Memory {
     }
 
     fn remove_dir(&self, path: &Path) -> io::Result<()> {
-        let mut inner = self.enter("remove_dir")?;
+        let mut inner = self.enter()?;
         match inner.tree.nodes.get(&inner.tree.find(path)?) {
             Some(Node::Dir(names)) if names.is_empty() => {}
             Some(Node::Dir(_)) => return Err(io::ErrorKind::DirectoryNotEmpty.into()),
@@ -511,7 +551,7 @@ impl Storage for Memory {
     }
 
     fn truncate(&self, path: &Path, len: u64) -> io::Result<()> {
-        let mut inner = self.enter("truncate")?;
+        let mut inner = self.enter()?;
         let ino = inner.tree.find(path)?;
         inner.bytes(ino)?;
         inner.change(Op::Truncate(
@@ -527,19 +567,19 @@ impl Storage for Memory {
     }
 
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
-        let mut inner = self.enter("sync_dir")?;
+        let mut inner = self.enter()?;
         let ino = inner.tree.find(path)?;
         inner.journal.push(Op::SyncDir(ino));
         Ok(())
     }
 
     fn metadata(&self, path: &Path) -> io::Result<Meta> {
-        let inner = self.enter("metadata")?;
+        let inner = self.enter()?;
         inner.meta(inner.tree.find(path)?)
     }
 
     fn read_dir(&self, path: &Path) -> io::Result<Vec<PathBuf>> {
-        let inner = self.enter("read_dir")?;
+        let inner = self.enter()?;
         match inner.tree.nodes.get(&inner.tree.find(path)?) {
             Some(Node::Dir(names)) => Ok(names.keys().map(|name| path.join(name)).collect()),
             _ => Err(io::ErrorKind::NotADirectory.into()),
@@ -547,7 +587,7 @@ impl Storage for Memory {
     }
 
     fn try_lock(&self, path: &Path, contents: &str) -> io::Result<Option<Box<dyn Held>>> {
-        let mut inner = self.enter("try_lock")?;
+        let mut inner = self.enter()?;
         if let Some(kind) = inner.no_locks {
             return Err(kind.into());
         }
@@ -568,6 +608,7 @@ impl Storage for Memory {
         Ok(Some(Box::new(Lock {
             memory: self.clone(),
             ino,
+            path: path.to_owned(),
         })))
     }
 }

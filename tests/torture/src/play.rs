@@ -177,7 +177,7 @@ impl Play {
                 format!(
                     r#"{{"header":{{"config":{{"provider":"p","model":"m{}"}},"system":{}}},"reason":"change"}}"#,
                     self.random.below(5),
-                    text(&self.words(20))
+                    text(&self.words(9))
                 ),
             ),
             Next::Text | Next::Reasoning | Next::Arguments => {
@@ -202,7 +202,7 @@ impl Play {
                 let blocks: String = (0..*calls)
                     .map(|call| format!(r#",{{"type":"tool-call","id":"c{turn}-{step}-{call}","name":"shell","arguments":"{{}}"}}"#))
                     .collect();
-                let said = text(&self.words(30));
+                let said = text(&self.words(12));
                 let json = format!(
                     r#"{{"turn":{turn},"step":{step},"message":{{"role":"assistant","content":[{{"type":"text","text":{said}}}{blocks}],"source":{{"kind":"model","provider":"p","model":"m"}},"id":"a{at}"}},"usage":{{"inputTokens":{},"outputTokens":7}}}}"#,
                     self.random.below(9000)
@@ -220,7 +220,7 @@ impl Play {
                 )
             }
             Next::Result(call) => {
-                let out = text(&self.words(60));
+                let out = text(&self.words(25));
                 let id = format!("c{turn}-{step}-{call}");
                 let json = format!(
                     r#"{{"turn":{turn},"step":{step},"message":{{"source":{{"kind":"tool","callId":"{id}"}},"content":[{{"type":"tool-result","toolCallId":"{id}","content":[{{"type":"text","text":{out}}}],"isError":false}}],"role":"user","id":"r{at}"}}}}"#

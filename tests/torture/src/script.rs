@@ -29,41 +29,65 @@ pub struct Tally {
     pub failures: Vec<String>,
 }
 
-/// Plays scripts from `seed` on until `distinct` file trees were recovered, or something fails.
-pub fn run(seed: u64, distinct: u64) -> Tally {
+/// How much of each script is looked at.
+#[derive(Debug, Clone, Copy)]
+pub enum Dose {
+    /// Every crash state, script after script, until so many different file trees were recovered.
+    Every {
+        /// File trees.
+        distinct: u64,
+    },
+    /// One crash state in `one_in`, of so many scripts: many orders of steps, thinly.
+    Thin {
+        /// How many scripts.
+        scripts: u64,
+        /// How thinly.
+        one_in: usize,
+    },
+}
+
+const SETUPS: [Setup; 4] = [
+    Setup {
+        compression: Compression::Zstd,
+        pack: true,
+    },
+    Setup {
+        compression: Compression::None,
+        pack: true,
+    },
+    Setup {
+        compression: Compression::Zstd,
+        pack: false,
+    },
+    Setup {
+        compression: Compression::None,
+        pack: false,
+    },
+];
+
+/// Failures after which a run ends.
+const ENOUGH: usize = 5;
+
+/// Plays scripts from `seed` on, until the dose is taken or enough has failed.
+pub fn run(seed: u64, dose: Dose) -> Tally {
     let mut tally = Tally::default();
-    let mut checkers = [
-        (Compression::Zstd, true),
-        (Compression::None, true),
-        (Compression::Zstd, false),
-        (Compression::None, false),
-    ]
-    .map(|(compression, pack)| Checker::new(Setup { compression, pack }));
-    let setups = [
-        (Compression::Zstd, true),
-        (Compression::None, true),
-        (Compression::Zstd, false),
-        (Compression::None, false),
-    ];
-    for script in seed.. {
-        if tally.distinct >= distinct || tally.failures.len() >= 5 {
+    let mut checkers = SETUPS.map(Checker::new);
+    for seed in seed.. {
+        let (done, one_in) = match dose {
+            Dose::Every { distinct } => (tally.distinct >= distinct, 1),
+            Dose::Thin { scripts, one_in } => (tally.scripts >= scripts, one_in),
+        };
+        if done || tally.failures.len() >= ENOUGH {
             break;
         }
-        let which = usize::try_from(script % 4).unwrap_or(0);
-        let (compression, pack) = setups[which];
-        checkers[which].forget();
+        let which = usize::try_from(seed % 4).unwrap_or(0);
+        let checker = &mut checkers[which];
+        checker.forget();
         tally.scripts += 1;
-        let mut script = Script::new(
-            script,
-            Setup { compression, pack },
-            &mut checkers[which],
-            &mut tally,
-        );
+        let mut script = Script::new(seed, SETUPS[which], one_in, checker, &mut tally);
         if let Err(e) = script.play() {
-            let seed = script.seed;
-            tally
-                .failures
-                .push(format!("seed {seed}: the script itself failed: {e:#}"));
+            let failure = format!("seed {seed}: the script itself failed: {e:#}");
+            tally.failures.push(failure);
         }
     }
     tally
@@ -78,6 +102,7 @@ struct Script<'a> {
     store: Store,
     expected: Expected,
     seen: HashSet<u64>,
+    one_in: usize,
     checker: &'a mut Checker,
     tally: &'a mut Tally,
 }
@@ -86,7 +111,13 @@ struct Script<'a> {
 type Open = (Session, Writer);
 
 impl<'a> Script<'a> {
-    fn new(seed: u64, setup: Setup, checker: &'a mut Checker, tally: &'a mut Tally) -> Self {
+    fn new(
+        seed: u64,
+        setup: Setup,
+        one_in: usize,
+        checker: &'a mut Checker,
+        tally: &'a mut Tally,
+    ) -> Self {
         let memory = Memory::new();
         Script {
             seed,
@@ -97,6 +128,7 @@ impl<'a> Script<'a> {
             memory,
             expected: Expected::default(),
             seen: HashSet::new(),
+            one_in,
             checker,
             tally,
         }
@@ -112,7 +144,7 @@ impl<'a> Script<'a> {
                 8 => self.die(open, true)?,
                 _ => self.die(open, false)?,
             };
-            if self.tally.failures.len() >= 5 {
+            if self.tally.failures.len() >= ENOUGH {
                 break;
             }
         }
@@ -130,7 +162,8 @@ impl<'a> Script<'a> {
 
     /// More events in the session; the writer does not know them yet.
     fn append(&mut self, session: &mut Session) -> Vec<Arc<Event>> {
-        let count = 1 + self.random.below(12);
+        let most = if self.random.percent(20) { 12 } else { 3 };
+        let count = 1 + self.random.below(most);
         let made = self.play.append(session, count);
         self.expected.extend(&made);
         made
@@ -280,14 +313,19 @@ impl<'a> Script<'a> {
             disk,
             expected,
             seen,
+            one_in,
             checker,
             tally,
             ..
         } = self;
+        let mut chance = Random::new(random.number());
         crash::states(disk, random, &mut |tree| {
+            if *one_in > 1 && chance.below(*one_in) > 0 {
+                return;
+            }
             tally.states += 1;
             let trees = hash(tree, 0);
-            if !seen.insert(hash(tree, 1 + expected.flushed)) || tally.failures.len() >= 5 {
+            if !seen.insert(hash(tree, 1 + expected.flushed)) || tally.failures.len() >= ENOUGH {
                 return;
             }
             if seen.insert(trees) {

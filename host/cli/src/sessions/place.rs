@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use dsh_profile::{Composition, Environment, Inputs, Profile, Scope, Settings};
 use dsh_store::Store;
+use dsh_store::projcache::ProjectionCache;
 
 use crate::boot::Place;
 use crate::exit::Failure;
@@ -15,6 +16,7 @@ use crate::{open, report};
 pub(super) struct Sessions {
     pub(super) store: Store,
     started: PathBuf,
+    home: PathBuf,
 }
 
 impl Sessions {
@@ -31,8 +33,18 @@ impl Sessions {
         let row = rows.as_ref().and_then(|rows| rows.host(open::ROW));
         Ok(Self {
             store: open::store(row, place.home.path())?,
+            home: place.home.path().to_owned(),
             started: place.cwd,
         })
+    }
+
+    /// Takes what is remembered of a log out of the projection cache, before events are taken out of the log: a state
+    /// that knows events which are gone would be believed.
+    pub(super) fn forget(&self, id: &str) {
+        let forgotten = ProjectionCache::open(&self.home).and_then(|cache| cache.remove(id));
+        if let Err(error) = forgotten {
+            report::line(format_args!("{}: {error}", error.code()));
+        }
     }
 
     /// The working directory, as a header has it.

@@ -9,12 +9,13 @@ use crate::exit::Failure;
 pub(super) fn run(sessions: &Sessions, words: &Words) -> Result<u8, Failure> {
     let id = resolved(sessions, words.one())?;
     let dry = words.has("--dry-run");
-    let repair = if dry {
-        sessions.store.plan_repair(&id)
-    } else {
-        sessions.store.mend(&id)
-    };
-    let repair = repair.map_err(refused)?;
+    let mut repair = sessions.store.plan_repair(&id).map_err(refused)?;
+    if !dry {
+        if repair.damage.is_some() {
+            sessions.forget(&id);
+        }
+        repair = sessions.store.mend(&id).map_err(refused)?;
+    }
     print(&told(&id, &repair, dry), 0)
 }
 

@@ -4,7 +4,9 @@ use std::fs;
 use std::path::PathBuf;
 
 use dsh_session::Kind;
+use dsh_session::projection::Registry;
 use dsh_store::Target;
+use dsh_store::projcache::ProjectionCache;
 use mock_provider::Mock;
 use serde_json::{Value, json};
 
@@ -23,6 +25,38 @@ fn refused(ended: &Ended, parts: &[&str]) {
     for part in parts {
         assert!(ended.stderr.contains(part), "{part}: {ended:?}");
     }
+}
+
+/// The ids in the home's projection cache.
+fn remembered(scratch: &Scratch) -> Vec<String> {
+    let cache = ProjectionCache::open(&scratch.home()).unwrap();
+    let text = fs::read_to_string(cache.path()).unwrap();
+    let document: Value = serde_json::from_str(&text).unwrap();
+    let table = document["tables"]["sessions"].as_object().unwrap();
+    table.keys().cloned().collect()
+}
+
+#[test]
+fn what_is_remembered_of_a_log_goes_with_its_events() {
+    let scratch = Scratch::new();
+    damaged(&scratch, "bad");
+    let good = scratch.shelve(
+        &header("good", 1, &scratch.work()),
+        &turn(1, 0, 2, "Go", "Yes."),
+    );
+    let cache = ProjectionCache::open(&scratch.home()).unwrap();
+    let rows = Registry::standard().start().checkpoint();
+    for id in ["bad", "good", "other"] {
+        cache.put(&header(id, 1, &scratch.work()), &rows).unwrap();
+    }
+    done(&scratch.sessions_command(["repair", "good"]));
+    done(&scratch.sessions_command(["repair", "--dry-run", "bad"]));
+    assert_eq!(remembered(&scratch), ["bad", "good", "other"]);
+    done(&scratch.sessions_command(["repair", "bad"]));
+    assert_eq!(remembered(&scratch), ["good", "other"]);
+    done(&scratch.sessions_command(["rm", "--yes", "good"]));
+    assert_eq!(remembered(&scratch), ["other"]);
+    assert!(!good.exists());
 }
 
 /// Two turns, the second one open, and behind them an event that continues nothing.

@@ -48,7 +48,7 @@ fn store(root: &Path, compression: Compression) -> Store {
     .unwrap()
 }
 
-fn sha256(text: &str) -> String {
+pub(crate) fn sha256(text: &str) -> String {
     use std::fmt::Write;
     Sha256::digest(text.as_bytes())
         .iter()

@@ -197,19 +197,19 @@ fn an_interrupted_log_is_closed_resumed_and_continued_with_upstreams_bytes() {
     }
 }
 
-/// Upstream lets a live session take over a stored log of the same id when the log is a prefix of it. Here the way to
-/// a stored log is `resume`, so creating over one is always refused, and changes nothing.
+/// What there is of a log is continued when it is the beginning of the live session, and left alone when not. `create`
+/// refuses either.
 #[test]
-fn creating_over_a_stored_log_is_refused() {
-    let mut deviations = Deviations::default();
+fn a_live_session_takes_over_its_own_stored_log_and_no_other() {
     for case in of_kind("adopt") {
         let name = case["case"].as_str().unwrap();
+        let expected = json(name, "expected.json");
         let dir = quick_dir();
         let encoding = compression(&case);
         let path = dir.path().join("--work-p--/s-1").join(encoding.file_name());
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::copy(cases().join(name).join("input.jsonl"), &path).unwrap();
-        let before = fs::read(&path).unwrap();
+        let before = fs::read_to_string(&path).unwrap();
         let mut header = Header::new("s-1", 1_700_000_000_000);
         header.cwd = Some(case["liveCwd"].as_str().unwrap().into());
         let seed = json(name, "seed.json")
@@ -219,15 +219,36 @@ fn creating_over_a_stored_log_is_refused() {
             .map(event)
             .collect();
         let session = Session::with_seed(header, seed, 1_700_000_600_000).unwrap();
-        let error = store(dir.path(), encoding)
-            .create(&session)
-            .err()
-            .expect(name);
-        assert_eq!(error.code(), "SESSION_ALREADY_EXISTS");
-        assert_eq!(fs::read(&path).unwrap(), before);
-        if json(name, "expected.json")["flush"]["ok"] == true {
-            deviations.note(name, "adopt", "upstream adopts");
+        let store = store(dir.path(), encoding);
+        let refused = store.create(&session).err().expect(name);
+        assert_eq!(refused.code(), "SESSION_ALREADY_EXISTS");
+        let adopted = store.adopt(&session);
+        if expected["flush"]["ok"] == true {
+            let writer = adopted.unwrap_or_else(|e| panic!("{name}: {e}"));
+            writer.flush_blocking().unwrap();
+            let whole = before.rfind('\n').map_or(0, |end| end + 1);
+            let appended = expected["appendedText"].as_str().unwrap();
+            let after = fs::read_to_string(&path).unwrap();
+            assert_eq!(after, before[..whole].to_owned() + appended, "{name}");
+            let live = expected["liveEvents"].as_u64().unwrap();
+            assert_eq!(writer.durable_seq().0, live, "{name}");
+        } else {
+            let e = adopted.err().expect(name);
+            assert_eq!(e.code(), "SESSION_COLLISION", "{name}: {e}");
+            assert_eq!(fs::read_to_string(&path).unwrap(), before, "{name}");
         }
     }
-    deviations.settle(&["adopt"]);
+}
+
+#[test]
+fn adopting_what_is_not_stored_creates_it() {
+    let dir = quick_dir();
+    let store = store(dir.path(), Compression::Zstd);
+    let session = Session::with_seed(Header::new("new", 1), Vec::new(), 5).unwrap();
+    let writer = store.adopt(&session).unwrap();
+    writer.flush_blocking().unwrap();
+    assert!(writer.path().exists());
+    // In one process, too, there is one writer.
+    let second = store.adopt(&session).err().unwrap();
+    assert_eq!(second.code(), "SESSION_LOCKED");
 }
