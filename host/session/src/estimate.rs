@@ -35,14 +35,16 @@ pub fn message(message: Value<'_>) -> u64 {
 /// Tokens of what an event puts on the surface: those of its message; 0 for an assistant message without content, which
 /// the model is not shown.
 pub fn event(event: &Event) -> u64 {
-    let of = shape::of(&event.kind, event.data.value());
-    let shown = of.filter(|message| {
-        event.kind != Kind::AssistantMessage
-            || message
-                .get("content")
-                .is_some_and(|content| content.items().next().is_some())
-    });
-    shown.map_or(0, message)
+    let Some(message) = shape::of(&event.kind, event.data.value()) else {
+        return 0;
+    };
+    match message.get("content") {
+        Some(blocks) if event.kind != Kind::AssistantMessage || blocks.as_str() != "[]" => {
+            content(blocks) + OVERHEAD
+        }
+        None if event.kind != Kind::AssistantMessage => OVERHEAD,
+        _ => 0,
+    }
 }
 
 /// Tool results nested deeper than any program writes are measured as text, so that no text costs more than its length.

@@ -10,6 +10,8 @@
 //!   ([`Value`], [`JStr`]) are read from it on demand; no tree is kept.
 //! - What is old of a long [`Log`] may stay where it is stored (an [`Archive`]); reading it can fail, folding it was done.
 //! - [`Messages`] can only be made by a session. Its digest covers every message, and costs what is new to keep.
+//! - What a list or a client shows of a session is a read model ([`projection`]): folded event by event, or taken up
+//!   again from a cached state.
 //! - Nothing here does I/O, reads a clock, allocates ids, or blocks: time and ids are arguments.
 //! - Bad input is an [`Error`] with a stable [`Error::code`], never a panic; nesting depth is not limited by the stack.
 //!

@@ -100,3 +100,22 @@ fn blocks_weigh_what_the_assembler_makes_of_chunks() {
     let half = |half: &str| format!(r#"{{"type":"text-delta","index":0,"text":"abc{half}"}}"#);
     assert_eq!(weigh(&[&half("\\ud83d"), &half("\\ude00")]), 10);
 }
+
+#[test]
+fn what_was_there_before_the_step_is_in_its_anchor_and_what_leaves_is_taken_off() {
+    let prompt = r#"{"type":"user/message","data":{"content":[{"type":"text","text":"abcd"}],"source":{"kind":"user"},"role":"user","id":"u"},"surfaceOp":"append"}"#;
+    let replacement = prompt.replacen(
+        r#""surfaceOp":"append""#,
+        r#""sourceEventSeqs":[1,4],"surfaceOp":{"op":"replace","start":1,"end":4}"#,
+        1,
+    );
+    let answer = message(1, 99, r#","sourceEventSeqs":[3]"#);
+    let lines = [HEADER, prompt, START, CHUNK, &answer, END, &replacement];
+    let deltas = |count: usize| {
+        let measured = measure(log(&lines[..count])).unwrap();
+        (measured.surface, measured.surface_delta, measured.total)
+    };
+    assert_eq!(deltas(2), (9, 0.0, 9.0));
+    assert_eq!(deltas(5), (18, 0.0, 100.0));
+    assert_eq!(deltas(7), (9, -9.0, 91.0));
+}

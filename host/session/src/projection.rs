@@ -11,6 +11,7 @@
 mod breakdown;
 pub(crate) mod chunk;
 mod list;
+mod look;
 mod pressure;
 mod registry;
 mod rows;
@@ -27,6 +28,7 @@ use std::sync::Arc;
 pub use breakdown::ContextBreakdown;
 pub use chunk::is_token;
 pub use list::{ListFacts, SMALL_LOG, cold_blank};
+pub use look::Look;
 pub use pressure::ContextPressure;
 pub use registry::{Change, Projections, Registry, Snapshot};
 pub use rows::{Row, Rows};
@@ -60,7 +62,7 @@ pub trait State: Send {
     ///
     /// # Errors
     /// The log breaks a rule that the value rests on. The state is of no use then.
-    fn apply(&mut self, event: &Event) -> Result<bool, Error>;
+    fn apply(&mut self, look: &Look<'_>) -> Result<bool, Error>;
     /// The whole state as of the event `as_of`, which may be later than the last one applied.
     fn json(&self, as_of: Option<Seq>) -> Json;
     /// What clients see.

@@ -16,7 +16,8 @@
 //!   named, and one bad session never hides another in [`Store::list`]. Only resuming a damaged log is refused.
 //!
 //! From the bottom up: [`storage`] is the seam to the file system; [`frame`] knows Zstandard frames, [`layout`] knows
-//! paths; then come reading, writing and the queue between; [`Store`] is the front.
+//! paths; then come reading, writing and the queue between; [`Store`] is the front. [`projcache`] stands beside it: what
+//! it holds is folded from logs and may be deleted.
 
 #![forbid(unsafe_code)]
 

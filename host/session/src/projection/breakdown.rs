@@ -1,8 +1,8 @@
 //! `contextBreakdown`: what the context is made of, estimated. `spec/session.md` §10.6.
 
 use super::surface::{self, SurfaceTotal};
-use super::{State, Unit};
-use crate::{Error, Event, Json, Kind, RequestHeader, Seq, Value, estimate};
+use super::{Look, State, Unit};
+use crate::{Error, Json, Kind, RequestHeader, Seq, Value, estimate};
 
 /// The unit.
 pub struct ContextBreakdown;
@@ -47,7 +47,7 @@ impl Unit for ContextBreakdown {
 }
 
 impl State for Fold {
-    fn apply(&mut self, event: &Event) -> Result<bool, Error> {
+    fn apply(&mut self, event: &Look<'_>) -> Result<bool, Error> {
         if event.kind != Kind::RequestHeader {
             return self.surface.apply(event);
         }

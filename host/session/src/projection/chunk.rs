@@ -19,7 +19,13 @@ fn quick_tag(text: &str) -> Option<&str> {
 }
 
 fn after_number(text: &str) -> &str {
-    text.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-' | '+' | 'e'))
+    let digit = |byte: &u8| matches!(byte, b'0'..=b'9' | b'.' | b'-' | b'+' | b'e');
+    let length = text
+        .as_bytes()
+        .iter()
+        .take_while(|byte| digit(byte))
+        .count();
+    &text[length..]
 }
 
 /// What a provider said about tokens: the usage of a usage chunk or of a finished message.

@@ -2,10 +2,10 @@
 //!
 //! What the provider counted last is exact and soon out of date; what came to the surface since is estimated and added.
 
-use super::chunk::{number, usage};
+use super::chunk::number;
 use super::surface::{self, SurfaceTotal};
-use super::{State, Unit};
-use crate::{Error, Event, Json, Kind, Seq, Value};
+use super::{Look, State, Unit};
+use crate::{Error, Json, Kind, Seq, Value};
 
 /// The unit.
 pub struct ContextPressure;
@@ -98,7 +98,7 @@ impl Fold {
 }
 
 impl State for Fold {
-    fn apply(&mut self, event: &Event) -> Result<bool, Error> {
+    fn apply(&mut self, event: &Look<'_>) -> Result<bool, Error> {
         let mut changed = false;
         if event.kind == Kind::RequestContext {
             let window = event.data.get("contextWindow").and_then(Value::f64);
@@ -106,7 +106,7 @@ impl State for Fold {
             self.window = window;
             self.seen(Member::Window);
         }
-        if let Some(usage) = usage(event) {
+        if let Some(usage) = event.usage() {
             let input = ["inputTokens", "cacheReadTokens", "cacheWriteTokens"];
             let pressure = Some(input.map(|name| number(usage, name)).iter().sum());
             let sampled = Some(self.surface.tokens);

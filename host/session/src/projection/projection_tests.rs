@@ -70,7 +70,7 @@ impl Unit for Counter {
 }
 
 impl State for Count {
-    fn apply(&mut self, _: &Event) -> Result<bool, Error> {
+    fn apply(&mut self, _: &Look<'_>) -> Result<bool, Error> {
         self.0 += 1;
         Ok(true)
     }
@@ -361,4 +361,182 @@ fn a_cold_session_is_blank_when_that_is_known_or_cheap_to_learn() {
     assert!(cold_blank(None, SMALL_LOG, || Some(true)));
     assert!(!cold_blank(Some(true), 10, || Some(false)));
     assert!(!cold_blank(None, 10, || None));
+}
+
+/// The `key` view after each event that changed it.
+fn changes(key: &str, events: &[Arc<Event>]) -> Vec<String> {
+    let mut projections = Registry::standard().start();
+    let mut heard = Vec::new();
+    for event in events {
+        projections.fold_telling(event, |change| {
+            if change.key == key {
+                heard.push(format!("{} {}", change.seq, change.value));
+            }
+        });
+    }
+    heard
+}
+
+#[test]
+fn pressure_is_told_when_it_changes_and_never_falls_below_nothing() {
+    let window = |window: &str| draft(Kind::RequestContext, &format!("{{{window}}}"));
+    let usage = |input: u64| {
+        let data = format!(
+            r#"{{"turn":1,"step":1,"chunk":{{"type":"usage","usage":{{"inputTokens":{input},"outputTokens":9,"cacheReadTokens":2,"cacheWriteTokens":1}}}}}}"#
+        );
+        draft(Kind::AssistantChunk, &data)
+    };
+    let events = log(vec![
+        prompt("hello world"),
+        window(r#""contextWindow":100"#),
+        window(r#""contextWindow":100"#),
+        usage(2),
+        usage(2),
+        price(0, 0, 50),
+        prompt("tiny").replace(Seq(0), Seq(0)).sources(vec![Seq(0)]),
+        window(""),
+    ]);
+    let want = [
+        r#"0 {}"#,
+        r#"1 {"contextWindow":100}"#,
+        r#"3 {"pressureTokens":5,"projectedTokens":5,"contextWindow":100}"#,
+        r#"6 {"pressureTokens":5,"projectedTokens":0,"contextWindow":100}"#,
+        r#"7 {"pressureTokens":5,"projectedTokens":0}"#,
+    ];
+    assert_eq!(changes("contextPressure", &events), want);
+}
+
+#[test]
+fn the_newest_header_is_broken_down_into_system_and_tools() {
+    let header = |rest: &str| {
+        let data = format!(r#"{{"header":{{"config":{{}}{rest}}},"reason":"initial"}}"#);
+        draft(Kind::RequestHeader, &data)
+    };
+    let events = log(vec![
+        header(r#","system":"abcd""#),
+        header(r#","system":"abcd","tools":[]"#),
+        header(r#","tools":["abcd123"]"#),
+    ]);
+    let want = [
+        r#"0 {"systemTokens":5,"toolsTokens":0,"messageTokens":0}"#,
+        r#"2 {"systemTokens":0,"toolsTokens":7,"messageTokens":0}"#,
+    ];
+    assert_eq!(changes("contextBreakdown", &events), want);
+}
+
+#[test]
+fn a_turn_counts_once_and_a_clock_that_goes_back_takes_no_time() {
+    let at = |kind: Kind, time: i64, data: &str| Draft {
+        source_event_seqs: None,
+        ..draft(kind, &format!(r#"{{"time":{time},{data}}}"#))
+    };
+    let step = |n: u64| format!(r#""turn":1,"step":{n}"#);
+    let delta = |n: u64| {
+        let chunk = r#""chunk":{"type":"text-delta","index":0,"text":"x"}"#;
+        format!("{},{chunk}", step(n))
+    };
+    let message = |n: u64| {
+        let rest = r#""message":{"role":"assistant","content":[],"id":"a","source":{"kind":"model","provider":"p","model":"m"}},"usage":{"outputTokens":3}"#;
+        format!("{},{rest}", step(n))
+    };
+    let call = r#""callId":"c""#;
+    let result = r#""message":{"source":{"kind":"tool","callId":"c"}}"#;
+    let drafts = vec![
+        // Another step's chunk is not this one's first token, nor its message this one's.
+        at(Kind::StepStart, 100, &step(1)),
+        at(Kind::AssistantChunk, 105, &delta(2)),
+        at(Kind::AssistantMessage, 106, &message(2)).append(),
+        at(Kind::AssistantChunk, 110, &delta(1)),
+        at(Kind::AssistantMessage, 130, &message(1)).append(),
+        at(Kind::ToolCall, 130, call),
+        at(Kind::ToolCall, 140, call),
+        at(Kind::ToolResult, 145, result).append(),
+        at(Kind::StepEnd, 150, &step(1)),
+        // Everything goes back in time here.
+        at(Kind::StepStart, 100, &step(2)),
+        at(Kind::AssistantChunk, 90, &delta(2)),
+        at(Kind::AssistantMessage, 80, &message(2)).append(),
+        at(Kind::ToolCall, 80, call),
+        at(Kind::ToolResult, 70, result).append(),
+        at(Kind::StepEnd, 60, &step(2)),
+        // A call whose turn ended is not answered any more.
+        at(Kind::ToolCall, 60, call),
+        at(Kind::TurnEnd, 61, r#""turn":1"#),
+        at(Kind::ToolResult, 99, result).append(),
+    ];
+    let mut session = Session::new(Header::new("s", 0)).unwrap();
+    let mut stats = SessionStats.init();
+    for draft in drafts {
+        let time = draft.data.get("time").and_then(Value::safe_int).unwrap();
+        let event = session.append(draft, time).unwrap();
+        if SessionStats.reads().contains(&event.kind) {
+            stats.apply(&Look::new(&event)).unwrap();
+        }
+    }
+    let want = r#"{"turns":1,"steps":2,"llmMs":30,"toolMs":5,"ttftMs":10,"ttftSteps":2,"decodeMs":20,"decodeTokens":6}"#;
+    assert_eq!(stats.view().as_str(), want);
+}
+
+#[test]
+fn a_row_is_used_when_it_is_of_this_version_and_touches_the_events_at_hand() {
+    let registry = |version| {
+        let mut registry = Registry::standard();
+        registry
+            .register(counter(version, &[Kind::SessionTitle]))
+            .unwrap();
+        registry
+    };
+    let events = log(vec![title("a"), title("b"), title("c"), title("d")]);
+    let rows = folded(&registry(1), &events[..2]).checkpoint();
+    let restore = |version: u64, base: u64| {
+        let rest = events[base as usize..].iter().cloned().map(Ok);
+        let restored = registry(version).restore(&rows, Seq(base), Seq(4), rest);
+        restored.map(|restored| restored.snapshot().get("counter").unwrap().to_string())
+    };
+    // From before the row, from it, and from just behind it; further on an event would be missed.
+    for base in 0..=2 {
+        assert_eq!(restore(1, base).as_deref(), Ok("4"), "from {base}");
+    }
+    let refused = restore(1, 3).unwrap_err();
+    assert_eq!(refused.code(), "PROJECTION_RESTORE_REFUSED");
+    assert!(refused.to_string().contains("from seq 3"), "{refused}");
+    // A row of another version is no row: nothing of it is counted.
+    assert_eq!(restore(2, 0).as_deref(), Ok("4"));
+    assert!(restore(2, 1).is_err());
+    let mut older = rows.clone();
+    older.set(
+        "counter",
+        Row {
+            version: 1,
+            as_of: None,
+            state: Json::restore("70").unwrap(),
+        },
+    );
+    let rest = events.iter().cloned().map(Ok);
+    let counted = registry(2).restore(&older, Seq(0), Seq(4), rest).unwrap();
+    assert_eq!(counted.snapshot().get("counter").unwrap().as_str(), "4");
+}
+
+#[test]
+fn cached_views_are_as_of_the_oldest_row_served() {
+    let registry = Registry::standard();
+    let events = log(vec![title("a"), title("b"), title("c")]);
+    let mut rows = folded(&registry, &events).checkpoint();
+    assert_eq!(registry.view_checkpoint(&rows).unwrap().as_of, Some(Seq(2)));
+    let older = folded(&registry, &events[..1]).checkpoint();
+    rows.set("title", older.get("title").unwrap().clone());
+    let views = registry.view_checkpoint(&rows).unwrap();
+    assert_eq!(views.as_of, Some(Seq(0)));
+    assert_eq!(views.get("title").unwrap().as_str(), "\"a\"");
+    // Rows that are not served do not count.
+    rows.set(
+        "goal",
+        Row {
+            version: 4,
+            as_of: None,
+            state: Json::null(),
+        },
+    );
+    assert_eq!(registry.view_checkpoint(&rows).unwrap().as_of, Some(Seq(0)));
+    assert_eq!(registry.view_checkpoint(&Rows::default()), None);
 }

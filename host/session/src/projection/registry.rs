@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::rows::seq_number;
 use super::{
-    ContextBreakdown, ContextPressure, Row, Rows, SessionStats, State, Title, TokenUsage, Unit,
+    ContextBreakdown, ContextPressure, Look, Row, Rows, SessionStats, State, Title, TokenUsage,
+    Unit,
 };
 use crate::{Error, Event, Json, Kind, Seq};
 
@@ -269,6 +270,7 @@ impl Projections {
     fn fold_from(&mut self, event: &Event, from: &[u64], changed: &mut dyn FnMut(&Cell)) {
         self.next = event.seq.0 + 1;
         let route = event.kind.index().unwrap_or(Kind::KNOWN.len());
+        let look = Look::new(event);
         for &at in &self.routes[route] {
             let cell = &mut self.cells[at];
             let reads = event.kind.is_known() || cell.unit.reads().contains(&event.kind);
@@ -278,7 +280,7 @@ impl Projections {
             let Ok(state) = &mut cell.state else {
                 continue;
             };
-            match state.apply(event) {
+            match state.apply(&look) {
                 Ok(true) => changed(cell),
                 Ok(false) => {}
                 Err(fault) => cell.state = Err(fault),

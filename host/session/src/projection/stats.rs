@@ -1,7 +1,7 @@
 //! `sessionStats`: turns, steps and where the time went. `spec/session.md` §10.5.
 
 use super::chunk::{is_token, number, place, tag};
-use super::{State, Unit};
+use super::{Look, State, Unit};
 use crate::{Error, Event, Json, Kind, ObjectWriter, Seq, Value};
 
 /// The unit.
@@ -127,7 +127,7 @@ impl Fold {
         (open.place == place(event.data.value())).then_some(open)
     }
 
-    fn message(&mut self, event: &Event) -> bool {
+    fn message(&mut self, event: &Look<'_>) -> bool {
         let now = event.time as f64;
         let Some(open) = self.open_step(event).cloned() else {
             return false;
@@ -136,7 +136,7 @@ impl Fold {
         if let Some(first) = open.first_token {
             self.ttft_ms += (first - open.start).max(0.0);
             self.ttft_steps += 1.0;
-            let tokens = event.data.value().path(&["usage", "outputTokens"]);
+            let tokens = event.usage().and_then(|usage| usage.get("outputTokens"));
             let tokens = tokens.and_then(Value::f64);
             if let Some(tokens) = tokens.filter(|tokens| tokens.is_finite() && *tokens >= 0.0) {
                 self.decode_ms += (now - first).max(0.0);
@@ -161,7 +161,7 @@ impl Fold {
 }
 
 impl State for Fold {
-    fn apply(&mut self, event: &Event) -> Result<bool, Error> {
+    fn apply(&mut self, event: &Look<'_>) -> Result<bool, Error> {
         let data = event.data.value();
         let now = event.time as f64;
         Ok(match event.kind {

@@ -3,7 +3,8 @@
 //! A replacement takes nodes away whose prices are long forgotten. Compaction writes their sum just before it replaces
 //! them, so the total needs no list: the sum is a *claim*, good for the next event and no other.
 
-use crate::{Error, Event, Json, Kind, Seq, SurfaceOp, Value, estimate};
+use super::Look;
+use crate::{Error, Json, Kind, Seq, SurfaceOp, Value};
 
 /// The kinds that the total looks at.
 pub(crate) const READS: [Kind; 5] = [
@@ -40,7 +41,7 @@ impl SurfaceTotal {
     }
 
     /// Takes an event of [`READS`]; whether the total changed.
-    pub(crate) fn apply(&mut self, event: &Event) -> Result<bool, Error> {
+    pub(crate) fn apply(&mut self, event: &Look<'_>) -> Result<bool, Error> {
         let claim = self.claim.take();
         let claim = claim.filter(|claim| claim.armed.0 + 1 == event.seq.0);
         let delta = match (&event.kind, event.surface_op) {
@@ -52,10 +53,10 @@ impl SurfaceTotal {
                 });
                 0.0
             }
-            (_, Some(SurfaceOp::Append)) => estimate::event(event) as f64,
+            (_, Some(SurfaceOp::Append)) => event.price() as f64,
             (_, Some(SurfaceOp::Replace { start, end })) => match claim {
                 Some(claim) if (claim.start, claim.end) == (start, end) => {
-                    estimate::event(event) as f64 - claim.tokens
+                    event.price() as f64 - claim.tokens
                 }
                 Some(claim) => {
                     return Err(Error::TokenSurface {

@@ -1,7 +1,7 @@
 //! `title`: the text of the last title, or null. `spec/session.md` §10.4.
 
-use super::{State, Unit};
-use crate::{Error, Event, Json, Kind, Seq, Value};
+use super::{Look, State, Unit};
+use crate::{Error, Json, Kind, Seq, Value};
 
 /// The unit.
 pub struct Title;
@@ -32,7 +32,7 @@ impl Unit for Title {
 }
 
 impl State for Fold {
-    fn apply(&mut self, event: &Event) -> Result<bool, Error> {
+    fn apply(&mut self, event: &Look<'_>) -> Result<bool, Error> {
         let title = event.data.get("title");
         let Some(title) = title.filter(|title| title.string().is_some()) else {
             return Ok(false);

@@ -1,8 +1,8 @@
 //! `tokenUsage`: what the provider counted, over the whole session. `spec/session.md` §10.6.
 
-use super::chunk::{number, place, usage};
-use super::{State, Unit};
-use crate::{Error, Event, Json, Kind, ObjectWriter, Seq, Value};
+use super::chunk::{number, place};
+use super::{Look, State, Unit};
+use crate::{Error, Json, Kind, ObjectWriter, Seq, Value};
 
 /// The unit.
 pub struct TokenUsage;
@@ -80,8 +80,8 @@ fn write(buckets: &Buckets, o: &mut ObjectWriter<'_>) {
 }
 
 impl State for Fold {
-    fn apply(&mut self, event: &Event) -> Result<bool, Error> {
-        let Some(usage) = usage(event) else {
+    fn apply(&mut self, event: &Look<'_>) -> Result<bool, Error> {
+        let Some(usage) = event.usage() else {
             return Ok(false);
         };
         let sample = Last {

@@ -6,6 +6,7 @@
 mod files;
 mod folds;
 mod layouts;
+mod members;
 mod reports;
 mod torn;
 mod writes;

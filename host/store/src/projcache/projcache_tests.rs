@@ -138,7 +138,7 @@ fn a_writer_waits_for_the_one_before_it() {
     let other = cache.clone();
     let waiting = std::thread::spawn(move || other.put(&header("a"), &rows(2)));
     let tried = |op: &String| op.starts_with("lock");
-    while !storage.journal().iter().any(tried) {
+    while !storage.journal().iter().any(tried) && !waiting.is_finished() {
         std::thread::yield_now();
     }
     assert_eq!(cache.rows(&header("a")).unwrap(), Some(rows(1)));
