@@ -24,7 +24,12 @@ pub(crate) fn check(bytes: &[u8]) {
     for (event, line) in found.events.iter().zip(&lines) {
         // Only the seq of a row's members is theirs; an event that looks like a row is none.
         let read = rows::decode_line(line).expect("a written event is read");
-        assert_eq!(self::lines(&read), [line.clone()], "seq {}", event.seq());
+        assert_eq!(
+            self::lines(&read),
+            std::slice::from_ref(line),
+            "seq {}",
+            event.seq()
+        );
     }
     let events: Option<Vec<_>> = found.events.iter().map(|e| e.event().cloned()).collect();
     let Some(events) = events else { return };

@@ -155,7 +155,7 @@ pub(crate) fn check(bytes: &[u8]) {
         assert_eq!(nodes, model.nodes);
         assert_eq!(session.surface().replace_generation(), model.replaces);
         // Now and then, so that both growing and rebuilding of the derivation are seen.
-        if nodes.len() % 3 == 0 {
+        if nodes.len().is_multiple_of(3) {
             assert_eq!(texts(&mut session), model.messages());
         }
     }
