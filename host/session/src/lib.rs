@@ -55,6 +55,8 @@ pub use fork::{core_fork, prompt_fork_cut, subagent_fork_cut};
 pub use header::{Header, Origin};
 pub use inbox::{Claimed, Inbox, Splice, Target};
 pub use interpret::{Interpreted, check_known, interpret, interpret_prefix, is_current};
+#[doc(hidden)]
+pub use json::json_judged;
 pub use json::{
     ArrayWriter, Entries, Items, JStr, Json, JsonError, Kind as ValueKind, ObjectWriter, Value,
 };

@@ -415,16 +415,14 @@ impl Lister<'_> {
             found = views(rows, seen);
         }
         let mut looked_at = 0;
-        let mut trusted;
         loop {
-            let block = reader.block().unwrap_or_default();
+            let mut rows = reader.block().unwrap_or_default();
             if !reader.sound() {
                 return Ok(None);
             }
-            looked_at += block.len();
+            looked_at += rows.len();
             // Whatever was not read yet is not newer than this.
-            trusted = block.last().map(|row| row.view.updated_at);
-            let mut rows = block;
+            let oldest = rows.last().map_or(i64::MAX, |row| row.view.updated_at);
             rows.retain(|row| {
                 let project = row.view.path.parent().and_then(Path::parent);
                 !changed.iter().any(|dir| Some(dir.as_path()) == project)
@@ -440,20 +438,10 @@ impl Lister<'_> {
                 },
             );
             found.extend(views(rows, seen.into_iter().flatten()));
-            if reader.at_end() {
-                trusted = None;
+            let newer = found.iter().filter(|view| view.updated_at >= oldest);
+            if reader.at_end() || (newer.count() >= count && looked_at >= HOT) {
                 break;
             }
-            let enough = trusted.map_or(0, |oldest| {
-                let safe = found.iter().filter(|view| view.updated_at >= oldest);
-                safe.count()
-            });
-            if enough >= count && looked_at >= HOT {
-                break;
-            }
-        }
-        if let Some(oldest) = trusted {
-            found.retain(|view| view.updated_at >= oldest);
         }
         mark_duplicates(&mut found);
         let mut rows = sorted(found);
