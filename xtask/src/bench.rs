@@ -4,6 +4,7 @@
 //! The floor is `dsh-floor` (`host/plugin/src/bin`), plain wasmtime that loads
 //! the same machine code: what no host around those components can go below.
 
+mod instructions;
 mod provider;
 
 use std::path::{Path, PathBuf};
@@ -19,6 +20,11 @@ const RUNS: usize = 21;
 
 /// Builds, measures and prints a table.
 pub(crate) fn run(only: &[String]) -> Result<()> {
+    if let [one] = only
+        && one == "instructions"
+    {
+        return instructions::run();
+    }
     let components = components::build()?;
     process::run(
         process::cargo()
