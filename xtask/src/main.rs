@@ -9,6 +9,7 @@ mod bench;
 mod cache;
 mod components;
 mod demo;
+mod fuzz;
 mod guests;
 mod process;
 mod tests;
@@ -28,6 +29,8 @@ cargo xtask COMMAND
   demo             build everything and play a headless task with the offline model
   test [ARGS]      build everything and run all tests; ARGS go to cargo test
   bench [NAME]     build release binaries and measure; prints the rows of BENCHMARKS.md
+  fuzz [TARGET] [--time SECONDS]
+                   fuzz the session log (frames, lines, normaliser, surface, repair), 60 s each
   torture [--states N] [--appends N] [--seed N]
                    recover sessions from a million crash states, let rivals append a million times
   toolchain        say how Rust is compiled for Wasm here, and stop
@@ -43,6 +46,7 @@ fn main() -> ExitCode {
         Some("demo") => demo::play(),
         Some("test") => tests::run(&rest),
         Some("bench") => bench::run(&rest),
+        Some("fuzz") => fuzz::run(&rest),
         Some("torture") => torture::run(&rest),
         Some("toolchain") => toolchain::find().map(|found| println!("{}", found.describe())),
         Some("help" | "-h" | "--help") | None => {

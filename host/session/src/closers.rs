@@ -98,8 +98,10 @@ impl<'a> Open<'a> {
         let data = event.data.value();
         match event.kind {
             Kind::TurnStart => {
+                // A turn that no sound `turn/end` can name is left open: closing it would damage the log.
+                let number = |turn: &Value<'_>| turn.u64().is_some_and(|number| number >= 1);
                 *self = Open {
-                    turn: data.get("turn"),
+                    turn: data.get("turn").filter(number),
                     ..Open::default()
                 }
             }
@@ -132,8 +134,9 @@ impl<'a> Open<'a> {
         let content = data.path(&["message", "content"]);
         for block in content.into_iter().flat_map(Value::items) {
             let id = block.get("id").and_then(Value::string);
-            let Some(id) = id.filter(|_| block.get("type").is_some_and(|tag| tag.is("tool-call")))
-            else {
+            let is_call = block.get("type").is_some_and(|tag| tag.is("tool-call"));
+            // No sound result can name a call by an empty id.
+            let Some(id) = id.filter(|id| is_call && !id.is_empty()) else {
                 continue;
             };
             let call = Pending {
@@ -222,4 +225,37 @@ fn result(turn: Value<'_>, call: &Pending<'_>, own: u64, texts: RepairTexts<'_>)
             o.str("name", name).str("code", code);
         });
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn log(turn: &str, call: &str) -> Vec<Arc<Event>> {
+        let lines = [
+            format!(r#"{{"type":"turn/start","seq":0,"time":5,"data":{{"turn":{turn}}}}}"#),
+            format!(
+                r#"{{"type":"assistant/message","seq":1,"time":5,"data":{{"turn":1,"step":1,"message":{{"content":[{{"type":"tool-call","id":"{call}"}}]}}}},"surfaceOp":"append"}}"#
+            ),
+        ];
+        let parse = |line: &String| Arc::new(Event::parse(line).unwrap());
+        lines.iter().map(parse).collect()
+    }
+
+    #[test]
+    fn a_turn_that_no_end_can_name_is_left_open() {
+        for turn in ["0", "-1", "1.5", "\"1\"", "null"] {
+            assert_eq!(closers(&log(turn, "c")), [], "{turn}");
+        }
+    }
+
+    #[test]
+    fn a_call_that_no_result_can_name_gets_none() {
+        let kinds = |call| -> Vec<Kind> {
+            let closers = closers(&log("1", call));
+            closers.iter().map(|event| event.kind.clone()).collect()
+        };
+        assert_eq!(kinds("c"), [Kind::ToolResult, Kind::TurnEnd]);
+        assert_eq!(kinds(""), [Kind::TurnEnd]);
+    }
 }

@@ -258,10 +258,32 @@ fn read_sources(sources: Value<'_>) -> Result<Arc<[Seq]>, SurfaceFault> {
     if !sources.is_array() {
         return Err(SurfaceFault::SourcesNotList);
     }
-    let items = sources.items().map(|item| item.u64().map(Seq));
-    items
-        .collect::<Option<_>>()
-        .ok_or(SurfaceFault::SourcesItem)
+    if let Some(seqs) = plain_seqs(sources.as_str().as_bytes()) {
+        return Ok(seqs.into());
+    }
+    // A list of an assistant's chunks is long: at two bytes an item there is room for all.
+    let mut seqs = Vec::with_capacity(sources.as_str().len() / 2);
+    for item in sources.items() {
+        seqs.push(Seq(item.u64().ok_or(SurfaceFault::SourcesItem)?));
+    }
+    Ok(seqs.into())
+}
+
+/// A list of numbers of up to 15 digits, which are seqs; anything else is left to the reader of values.
+fn plain_seqs(list: &[u8]) -> Option<Vec<Seq>> {
+    let inner = list.strip_prefix(b"[")?.strip_suffix(b"]")?;
+    let mut seqs = Vec::with_capacity(inner.len().div_ceil(2));
+    for item in inner.split(|byte| *byte == b',') {
+        let digits = item.iter().all(u8::is_ascii_digit);
+        if !digits || item.is_empty() || item.len() > 15 {
+            return None;
+        }
+        let number = item
+            .iter()
+            .fold(0, |number, digit| number * 10 + u64::from(digit - b'0'));
+        seqs.push(Seq(number));
+    }
+    Some(seqs)
 }
 
 fn write_sources(seqs: &[Seq], out: &mut String) {

@@ -9,23 +9,23 @@ use std::sync::Arc;
 
 use crate::closers::OpenTurn;
 use crate::surface::Plan;
-use crate::{Error, Event, Inbox, Kind, Seq, Surface, Value};
+use crate::{Error, Event, Inbox, JStr, Kind, Seq, Stretch, Surface, Value};
 
 /// The state of a log after its last event.
 #[derive(Clone, Debug)]
 pub struct Fold {
-    surface: Surface,
+    pub(crate) surface: Surface,
     /// The newest event of each known kind, by [`Kind::index`].
-    newest: Vec<Option<Arc<Event>>>,
+    pub(crate) newest: Vec<Option<Arc<Event>>>,
     /// The newest event of each foreign kind.
-    foreign: HashMap<Kind, Arc<Event>>,
+    pub(crate) foreign: HashMap<Kind, Arc<Event>>,
     /// The newest `user/message` of each plugin that is a message's source.
-    plugins: HashMap<Box<str>, Arc<Event>>,
-    open: OpenTurn,
-    inbox: Result<Inbox, Error>,
+    pub(crate) plugins: HashMap<Box<str>, Arc<Event>>,
+    pub(crate) open: OpenTurn,
+    pub(crate) inbox: Result<Inbox, Error>,
     /// Where the inbox begins: what a seed brought does not wait.
     seed_length: u64,
-    last: Option<Arc<Event>>,
+    pub(crate) last: Option<Arc<Event>>,
 }
 
 impl Fold {
@@ -64,9 +64,8 @@ impl Fold {
         }
         match event.kind {
             Kind::UserMessage => {
-                let plugin = event.data.value().path(&["source", "plugin"]);
-                if let Some(plugin) = plugin.and_then(Value::string) {
-                    self.plugins.insert(plugin.raw().into(), event.clone());
+                if let Some(plugin) = Fold::plugin(event) {
+                    self.plugins.insert(plugin.into(), event.clone());
                 }
             }
             Kind::InboxSpliced if event.seq.0 >= self.seed_length => {
@@ -84,9 +83,51 @@ impl Fold {
         self.surface.apply(event.seq, plan)
     }
 
+    /// Folds a stretch of a stored log. `false` when it does not follow or breaks a rule of the surface; the fold is of
+    /// no use then. `find` gives events that are on the surface, `apart` gets each one that joins it and what leaves.
+    pub fn take(&mut self, stretch: Stretch, kept: &mut HashMap<Seq, Arc<Event>>) -> bool {
+        if stretch.first != self.next_seq() {
+            return false;
+        }
+        let end = Seq(stretch.first.0 + stretch.count);
+        for event in stretch.events {
+            self.surface.pass_to(event.seq);
+            let Ok(plan) = self.check(&event, |seq| Ok(kept.get(&seq).cloned())) else {
+                return false;
+            };
+            match plan {
+                Plan::Nothing => {}
+                Plan::Push => drop(kept.insert(event.seq, event.clone())),
+                Plan::Replace { first, last } => {
+                    for gone in &self.surface.nodes()[first..=last] {
+                        kept.remove(gone);
+                    }
+                    kept.insert(event.seq, event.clone());
+                }
+            }
+            self.apply(&event, plan);
+        }
+        if let Some(chunk) = stretch.last_chunk {
+            if chunk.seq.0 + 1 == end.0 {
+                self.last = Some(chunk.clone());
+            }
+            if let Some(index) = Kind::AssistantChunk.index() {
+                self.newest[index] = Some(chunk);
+            }
+        }
+        self.surface.pass_to(end);
+        true
+    }
+
     /// The surface.
     pub fn surface(&self) -> &Surface {
         &self.surface
+    }
+
+    /// The plugin that a message came from, as it stands in the text.
+    pub(crate) fn plugin(event: &Event) -> Option<&str> {
+        let plugin = event.data.value().path(&["source", "plugin"]);
+        plugin.and_then(Value::string).map(JStr::raw)
     }
 
     /// The newest event.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::event::Fault;
 use crate::legacy::{STEERING, Upgrade, upgrade};
-use crate::{Error, Event, Header, Kind, Seq, Stored, Value, message, session};
+use crate::{Error, Event, Header, Kind, Seq, Stored, Value, message, request, session};
 
 /// A decoded log that passed the reader's checks.
 #[derive(Debug, Default)]
@@ -94,6 +94,19 @@ fn take(header: &Header, item: &Stored, log: &mut Interpreted) -> Result<(), Err
                 .into_error(subject(*seq)))
         }
     }
+}
+
+/// Whether a sound envelope holds an event of today's shape that neither this module nor a session, the surface aside,
+/// would change or refuse. Needs no other event. `session` is the session's id.
+pub fn is_current(event: &Event, session: &str) -> bool {
+    if removed(&event.kind, event.data.value()).is_some()
+        || !(event.ignorable || event.kind.is_known())
+        || message::fault(event).is_some()
+        || request::fault(event).is_some()
+    {
+        return false;
+    }
+    event.kind.is_surface() || matches!(upgrade(event, session, &[]), Upgrade::Same)
 }
 
 fn subject(seq: Seq) -> String {

@@ -142,6 +142,18 @@ fn normal_form(text: &str, numbers: Numbers) -> Result<Cow<'_, str>, JsonError> 
     })
 }
 
+/// Whether a text is called its own normal form, and what rewriting it gives, whether or not that is needed: for fuzzing,
+/// which compares the two.
+///
+/// # Errors
+/// [`JsonError::Syntax`].
+#[doc(hidden)]
+pub fn json_judged(text: &str) -> Result<(bool, String), JsonError> {
+    let form = scan::scan(text)?;
+    let rewritten = normal::normal(text, Numbers::Print)?;
+    Ok((form == scan::Form::Normal, rewritten))
+}
+
 /// The normal form of a stored text, as [`Json::restore`], without a copy when it is in it already.
 pub(crate) fn restored(text: &str) -> Result<Cow<'_, str>, JsonError> {
     normal_form(text, Numbers::Print)

@@ -23,6 +23,7 @@ mod closers;
 mod error;
 mod event;
 mod fold;
+mod fold_bytes;
 mod fork;
 mod header;
 mod inbox;
@@ -35,6 +36,7 @@ mod message;
 mod messages;
 mod request;
 mod session;
+mod stretch;
 mod surface;
 mod work;
 
@@ -52,7 +54,9 @@ pub use fold::Fold;
 pub use fork::{core_fork, prompt_fork_cut, subagent_fork_cut};
 pub use header::{Header, Origin};
 pub use inbox::{Claimed, Inbox, Splice, Target};
-pub use interpret::{Interpreted, check_known, interpret, interpret_prefix};
+pub use interpret::{Interpreted, check_known, interpret, interpret_prefix, is_current};
+#[doc(hidden)]
+pub use json::json_judged;
 pub use json::{
     ArrayWriter, Entries, Items, JStr, Json, JsonError, Kind as ValueKind, ObjectWriter, Value,
 };
@@ -61,6 +65,7 @@ pub use log::{Archive, Events, EventsBefore, Log, Piece};
 pub use messages::{Digest, Message, Messages};
 pub use request::{RequestContext, RequestHeader};
 pub use session::Session;
+pub use stretch::{Stretch, StretchScanner};
 pub use surface::Surface;
 pub use work::ConsumedWork;
 

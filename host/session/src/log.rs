@@ -47,7 +47,7 @@ impl Piece {
 pub struct Log {
     archive: Option<Arc<dyn Archive>>,
     /// The archive's events that are in memory all the same.
-    kept: HashMap<Seq, Arc<Event>>,
+    kept: Arc<HashMap<Seq, Arc<Event>>>,
     /// The seq of the first event of the tail.
     base: u64,
     tail: Vec<Arc<Event>>,
@@ -71,11 +71,11 @@ impl From<Vec<Arc<Event>>> for Log {
 
 impl Log {
     /// A log that is an archive, and nothing behind it yet. `kept` are events of the archive that are to stay in memory.
-    pub fn stored(archive: Arc<dyn Archive>, kept: impl IntoIterator<Item = Arc<Event>>) -> Log {
+    pub fn stored(archive: Arc<dyn Archive>, kept: HashMap<Seq, Arc<Event>>) -> Log {
         Log {
             base: archive.end().0,
             archive: Some(archive),
-            kept: kept.into_iter().map(|event| (event.seq, event)).collect(),
+            kept: Arc::new(kept),
             tail: Vec::new(),
         }
     }
@@ -164,8 +164,9 @@ impl Log {
     /// Forgets the copies in memory of stored events.
     pub(crate) fn drop_kept(&mut self, seqs: &[Seq]) {
         if !self.kept.is_empty() {
+            let kept = Arc::make_mut(&mut self.kept);
             for seq in seqs {
-                self.kept.remove(seq);
+                kept.remove(seq);
             }
         }
     }

@@ -46,7 +46,10 @@ fn log(stored: u64, all: u64) -> (Arc<Fours>, Log) {
         reads: AtomicUsize::new(0),
         fails_at: Mutex::new(None),
     });
-    let mut log = Log::stored(fours.clone(), [fours.events[2].clone()]);
+    let mut log = Log::stored(
+        fours.clone(),
+        HashMap::from([(Seq(2), fours.events[2].clone())]),
+    );
     tail.into_iter().for_each(|event| log.push(event));
     (fours, log)
 }

@@ -223,7 +223,11 @@ pub(crate) fn decode(value: Value<'_>, out: &mut Vec<Stored>) -> Result<(), Faul
         .into_iter()
         .find(|delta| tag.is_some_and(|tag| tag.is(delta.row())));
     match row {
-        Some(delta) => unpack(delta, value, out).map_err(Fault::Envelope),
+        Some(delta) => {
+            let row = Row::read(delta, value).map_err(Fault::Envelope)?;
+            row.unpack(out);
+            Ok(())
+        }
         None => {
             out.push(match Event::read(value) {
                 Ok(event) => Stored::Sound(Arc::new(event)),
@@ -237,95 +241,153 @@ pub(crate) fn decode(value: Value<'_>, out: &mut Vec<Stored>) -> Result<(), Faul
     }
 }
 
-fn unpack(delta: Delta, value: Value<'_>, out: &mut Vec<Stored>) -> Result<(), &'static str> {
-    let envelope = members(value, ["type", "seq0", "time0", "data"]);
-    let [_, Some(seq0), Some(time0), Some(data)] = envelope.ok_or("the row has another member")?
-    else {
-        return Err("the row lacks a member");
-    };
-    let seq0 = seq0.u64().ok_or("seq0 must be a seq")?;
-    let time0 = time0.safe_int().ok_or("time0 must be an integer")?;
-    let names = [
-        "turn",
-        "step",
-        "index",
-        "dt",
-        "id",
-        "name",
-        delta.payload().0,
-    ];
-    let found = members(data, names).ok_or("the row's data has another member")?;
-    let [
-        Some(turn),
-        Some(step),
-        Some(index),
-        Some(dt),
-        id,
-        name,
-        Some(payload),
-    ] = found
-    else {
-        return Err("the row's data lacks a member");
-    };
-    let identified = match delta {
-        Delta::ToolCall => string(id).is_some() && name.is_none_or(|name| name.string().is_some()),
-        _ => id.is_none() && name.is_none(),
-    };
-    if !identified {
-        return Err("only tool call rows have an id, and it must be a string");
+/// A chunk row that holds: each of its events is sound, and nothing has been made of them yet.
+pub(crate) struct Row<'a> {
+    delta: Delta,
+    seq0: u64,
+    time0: i64,
+    shared: [Value<'a>; 3],
+    id: Option<Value<'a>>,
+    name: Option<Value<'a>>,
+    dt: Value<'a>,
+    payload: Value<'a>,
+    members: u64,
+}
+
+impl<'a> Row<'a> {
+    /// The row of a stored value, if it is one.
+    pub(crate) fn of(value: Value<'a>) -> Option<Result<Row<'a>, &'static str>> {
+        let tag = value.get("type");
+        let delta = Delta::ALL
+            .into_iter()
+            .find(|delta| tag.is_some_and(|tag| tag.is(delta.row())))?;
+        Some(Row::read(delta, value))
     }
-    if ![turn, step, index].into_iter().all(Value::is_number) {
-        return Err("turn, step and index must be numbers");
-    }
-    let members = payload.items().count();
-    if members == 0 || payload.items().any(|item| item.string().is_none()) {
-        return Err("the payload must be a list of strings");
-    }
-    let gaps: Option<Vec<i64>> = dt.items().map(Value::safe_int).collect();
-    let gaps = gaps
-        .filter(|_| dt.is_array())
-        .ok_or("dt must be a list of integers")?;
-    if gaps.len() + 1 != members {
-        return Err("dt must be one shorter than the payload");
-    }
-    // In doubles, as upstream does: of the last few seqs one too many slips through.
-    if seq0 as f64 + members as f64 - 1.0 > MAX_SAFE_INTEGER as f64 {
-        return Err("the last seq is too large");
-    }
-    let mut times = Vec::with_capacity(members);
-    let mut time = time0;
-    times.push(time);
-    for gap in gaps {
-        time += gap;
-        if time.unsigned_abs() > MAX_SAFE_INTEGER {
-            return Err("a time is too large");
+
+    /// Checks everything in the order of §7.
+    fn read(delta: Delta, value: Value<'a>) -> Result<Row<'a>, &'static str> {
+        let envelope = members(value, ["type", "seq0", "time0", "data"]);
+        let [_, Some(seq0), Some(time0), Some(data)] =
+            envelope.ok_or("the row has another member")?
+        else {
+            return Err("the row lacks a member");
+        };
+        let seq0 = seq0.u64().ok_or("seq0 must be a seq")?;
+        let time0 = time0.safe_int().ok_or("time0 must be an integer")?;
+        let names = [
+            "turn",
+            "step",
+            "index",
+            "dt",
+            "id",
+            "name",
+            delta.payload().0,
+        ];
+        let found = members(data, names).ok_or("the row's data has another member")?;
+        let [
+            Some(turn),
+            Some(step),
+            Some(index),
+            Some(dt),
+            id,
+            name,
+            Some(payload),
+        ] = found
+        else {
+            return Err("the row's data lacks a member");
+        };
+        let identified = match delta {
+            Delta::ToolCall => {
+                string(id).is_some() && name.is_none_or(|name| name.string().is_some())
+            }
+            _ => id.is_none() && name.is_none(),
+        };
+        if !identified {
+            return Err("only tool call rows have an id, and it must be a string");
         }
-        times.push(time);
+        if ![turn, step, index].into_iter().all(Value::is_number) {
+            return Err("turn, step and index must be numbers");
+        }
+        let mut members = 0u64;
+        for item in payload.items() {
+            members += 1;
+            if !item.is_string() {
+                return Err("the payload must be a list of strings");
+            }
+        }
+        if members == 0 {
+            return Err("the payload must be a list of strings");
+        }
+        let mut gaps = 0;
+        for gap in dt.items() {
+            gaps += 1;
+            gap.safe_int().ok_or("dt must be a list of integers")?;
+        }
+        if !dt.is_array() {
+            return Err("dt must be a list of integers");
+        }
+        if gaps + 1 != members {
+            return Err("dt must be one shorter than the payload");
+        }
+        // In doubles, as upstream does: of the last few seqs one too many slips through.
+        if seq0 as f64 + members as f64 - 1.0 > MAX_SAFE_INTEGER as f64 {
+            return Err("the last seq is too large");
+        }
+        let mut time = time0;
+        for gap in dt.items().filter_map(Value::safe_int) {
+            time += gap;
+            if time.unsigned_abs() > MAX_SAFE_INTEGER {
+                return Err("a time is too large");
+            }
+        }
+        Ok(Row {
+            delta,
+            seq0,
+            time0,
+            shared: [turn, step, index],
+            id,
+            name,
+            dt,
+            payload,
+            members,
+        })
     }
-    let mut head = String::new();
-    let _ = write!(
-        head,
-        "{{\"turn\":{},\"step\":{},\"chunk\":{{\"type\":\"{}\",\"index\":{}",
-        turn.as_str(),
-        step.as_str(),
-        delta.chunk(),
-        index.as_str(),
-    );
-    for (key, value) in [("id", id), ("name", name)] {
-        if let Some(value) = value {
-            let _ = write!(head, ",\"{key}\":{}", value.as_str());
+
+    /// The seq of its first event, and how many it has.
+    pub(crate) fn span(&self) -> (u64, u64) {
+        (self.seq0, self.members)
+    }
+
+    /// Puts out its events.
+    pub(crate) fn unpack(&self, out: &mut Vec<Stored>) {
+        let [turn, step, index] = self.shared;
+        let mut head = String::new();
+        let _ = write!(
+            head,
+            "{{\"turn\":{},\"step\":{},\"chunk\":{{\"type\":\"{}\",\"index\":{}",
+            turn.as_str(),
+            step.as_str(),
+            self.delta.chunk(),
+            index.as_str(),
+        );
+        for (key, value) in [("id", self.id), ("name", self.name)] {
+            if let Some(value) = value {
+                let _ = write!(head, ",\"{key}\":{}", value.as_str());
+            }
+        }
+        let _ = write!(head, ",\"{}\":", self.delta.payload().1);
+        let length = head.len();
+        out.reserve(usize::try_from(self.members).unwrap_or(0));
+        let mut time = self.time0;
+        let mut gaps = self.dt.items().filter_map(Value::safe_int);
+        for (offset, item) in (0..).zip(self.payload.items()) {
+            head.truncate(length);
+            head.push_str(item.as_str());
+            head.push_str("}}");
+            let data = Json::trusted(head.as_str());
+            let event = Event::plain(Kind::AssistantChunk, Seq(self.seq0 + offset), time, data);
+            out.push(Stored::Sound(Arc::new(event)));
+            time += gaps.next().unwrap_or(0);
         }
     }
-    let _ = write!(head, ",\"{}\":", delta.payload().1);
-    let length = head.len();
-    out.reserve(members);
-    for (offset, (item, time)) in payload.items().zip(times).enumerate() {
-        head.truncate(length);
-        head.push_str(item.as_str());
-        head.push_str("}}");
-        let data = Json::trusted(head.as_str());
-        let event = Event::plain(Kind::AssistantChunk, Seq(seq0 + offset as u64), time, data);
-        out.push(Stored::Sound(Arc::new(event)));
-    }
-    Ok(())
 }

@@ -84,7 +84,7 @@ pub fn plain(bytes: &[u8]) -> Result<Scan, Error> {
 }
 
 fn memchr(bytes: &[u8]) -> Option<usize> {
-    bytes.iter().position(|byte| *byte == b'\n')
+    memchr::memchr(b'\n', bytes)
 }
 
 /// The scanner of the lines after the header, for readers that get them piecewise (frames, tails).

@@ -68,13 +68,7 @@ impl Session {
                 }
             }
         }
-        session.first_live_seq = session.log.len();
-        if session
-            .last()
-            .is_none_or(|last| last.kind != Kind::SessionEndSeed)
-        {
-            session.append(Draft::new(Kind::SessionEndSeed, Json::empty_object()), time)?;
-        }
+        session.begin(time)?;
         Ok((session, fault))
     }
 
@@ -85,6 +79,42 @@ impl Session {
     /// As [`Session::with_seed`].
     pub fn restore(header: Header, events: Vec<Arc<Event>>, time: i64) -> Result<Session, Error> {
         Session::with_seed(header, events, time)
+    }
+
+    /// A session of a stored log that was folded as it was read, and `closers` that come behind it. Like
+    /// [`Session::restore`] with all events, but nothing is read again.
+    ///
+    /// # Errors
+    /// The header's, and the first unsound closer's.
+    pub fn open(
+        header: Header,
+        log: Log,
+        fold: Fold,
+        closers: &[Arc<Event>],
+        time: i64,
+    ) -> Result<Session, Error> {
+        let mut session = Session::new(header)?;
+        session.log = log;
+        session.fold = fold;
+        for event in closers {
+            check_seed(event, session.log.len())?;
+            let plan = session.check(event)?;
+            session.commit(event.clone(), plan);
+        }
+        session.begin(time)?;
+        Ok(session)
+    }
+
+    /// What was there ends here: what comes now is live.
+    fn begin(&mut self, time: i64) -> Result<(), Error> {
+        self.first_live_seq = self.log.len();
+        if self
+            .last()
+            .is_none_or(|last| last.kind != Kind::SessionEndSeed)
+        {
+            self.append(Draft::new(Kind::SessionEndSeed, Json::empty_object()), time)?;
+        }
+        Ok(())
     }
 
     /// The header.

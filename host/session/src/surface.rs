@@ -45,6 +45,37 @@ impl Surface {
         &self.nodes
     }
 
+    /// The nodes and their anchors.
+    pub(crate) fn parts(&self) -> (&[Seq], &[Seq]) {
+        (&self.nodes, &self.anchors)
+    }
+
+    /// A surface of such parts; `None` when they are not those of one.
+    pub(crate) fn from_parts(
+        nodes: Vec<Seq>,
+        anchors: Vec<Seq>,
+        replace_generation: u64,
+        next: Seq,
+    ) -> Option<Surface> {
+        let fits = nodes.len() == anchors.len()
+            && anchors.is_sorted_by(|a, b| a < b)
+            && nodes.iter().all(|node| *node < next);
+        let pairs = nodes.iter().copied().zip(anchors.iter().copied());
+        let moved = pairs.filter(|(node, anchor)| node != anchor).collect();
+        fits.then_some(Surface {
+            moved,
+            nodes,
+            anchors,
+            replace_generation,
+            next: next.0,
+        })
+    }
+
+    /// Passes over log-only events up to `seq`, which were checked to be there and to be bare.
+    pub(crate) fn pass_to(&mut self, seq: Seq) {
+        self.next = seq.0;
+    }
+
     /// The seq that the next event must have.
     pub(crate) fn next_seq(&self) -> Seq {
         Seq(self.next)

@@ -31,10 +31,13 @@ impl Store {
     pub fn report(&self, target: &Target) -> Result<Report, StoreError> {
         let loaded = self.read(target)?;
         let mut hashes = Hashes::default();
-        let sound = usize::try_from(loaded.inspection.log.len()).unwrap_or(usize::MAX);
-        for stored in loaded.stored.iter().take(sound) {
-            hashes.add(stored);
-        }
+        let sound = loaded.inspection.log.len();
+        loaded
+            .stored_to(sound, &mut |stored| hashes.add(stored))
+            .map_err(|source| StoreError::Session {
+                id: loaded.inspection.header.id.to_string(),
+                source,
+            })?;
         let (packed_sha256, unpacked_sha256) = hashes.finish();
         Ok(Report {
             inspection: loaded.inspection,

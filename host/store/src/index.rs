@@ -90,7 +90,7 @@ pub(crate) struct Of<'a> {
 pub(crate) fn token(storage: &dyn Storage, dir: &Path) -> Token {
     let revision = storage.metadata(dir).ok()?.revision;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
-    let age = i128::try_from(now.as_nanos()).ok()? - revision.3.max(revision.4);
+    let age = i128::try_from(now.as_nanos()).ok()? - revision.3;
     (age > RACY_NS).then_some(revision)
 }
 

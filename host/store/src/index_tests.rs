@@ -175,3 +175,19 @@ fn writers_that_race_leave_the_whole_index_of_one_of_them() {
     });
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
 }
+
+#[test]
+fn a_directory_that_just_changed_has_no_token() {
+    let dir = quick_dir();
+    assert_eq!(token(&Disk, dir.path()), None);
+    let old = SystemTime::now() - std::time::Duration::from_secs(60);
+    fs::File::open(dir.path())
+        .unwrap()
+        .set_modified(old)
+        .unwrap();
+    let before = token(&Disk, dir.path());
+    assert!(before.is_some());
+    fs::write(dir.path().join("new"), "").unwrap();
+    assert_eq!(token(&Disk, dir.path()), None);
+    assert_eq!(token(&Disk, &dir.path().join("absent")), None);
+}

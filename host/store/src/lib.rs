@@ -1,7 +1,8 @@
 //! Session logs on disk.
 //!
 //! A [`Store`] is one root directory; a session is one append-only file below it, in upstream's format v0, byte for
-//! byte (`spec/session.md` §5, §7, §9). The file is the truth: the index of a list is derived, and may be lost.
+//! byte (`spec/session.md` §5, §7, §9). The file is the truth; what lies beside it is derived from it
+//! and may be lost.
 //!
 //! What this crate promises:
 //! - **Nothing is called durable before it is.** [`Writer::enqueue`] is memory only; [`Writer::flush`] returns when the
@@ -21,7 +22,9 @@
 
 #![forbid(unsafe_code)]
 
+mod archive;
 mod behind;
+mod checkpoint;
 #[cfg(test)]
 mod conformance;
 mod damage;
@@ -44,6 +47,7 @@ mod repair;
 mod resolve;
 mod scan;
 mod store;
+mod survey;
 #[cfg(test)]
 mod testing;
 mod walk;
@@ -68,4 +72,5 @@ pub use remove::Removed;
 pub use repair::{Lost, Repair};
 pub use resolve::LAST;
 pub use store::{FailureHook, Store, StoreConfig};
+pub use survey::Watch;
 pub use writer::Writer;

@@ -4,16 +4,24 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dsh_session::{
-    Event, Header, Interpreted, Log, Seq, Session, Stored, closers, interpret_prefix,
+    Event, Header, Interpreted, Kind, Log, REPAIR_TEXTS, Seq, Session, Stored, closers,
+    interpret_prefix, is_current,
 };
 
+use crate::archive::FrameArchive;
+use crate::checkpoint::{self, Reopened};
 use crate::layout::{self, Compression};
+use crate::log_file::Tail;
 use crate::scan::{Scanned, scan};
-use crate::storage::{self, Storage};
+use crate::storage::{self, Revision, Storage};
+use crate::survey::{Survey, Watch, survey, threads};
 use crate::{Damage, DamageClass, Stage, StoreError};
 
 /// A file that changes while it is read is read again so many times; then the last reading stands, whose end is torn.
 const READ_ATTEMPTS: usize = 8;
+
+/// Logs from this size on are surveyed. Smaller ones are small enough to be held in memory as they are.
+const LONG: usize = if cfg!(test) { 1 } else { 64 * 1024 };
 
 /// Which log to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,14 +65,44 @@ pub struct Inspection {
 /// An [`Inspection`] and what else a writer needs.
 pub(crate) struct Loaded {
     pub(crate) inspection: Inspection,
-    /// The events as they are in the file.
-    pub(crate) stored: Vec<Stored>,
-    /// The file.
-    pub(crate) bytes: Vec<u8>,
+    /// How many events the file gives, those of a torn frame included.
+    pub(crate) stored: u64,
+    /// The events as they are in the file, where they were decoded one by one. A surveyed log has none of them at hand:
+    /// its events are as they are in the file.
+    pub(crate) decoded: Vec<Stored>,
+    /// The end of the file.
+    pub(crate) end: Tail,
+    /// The end that it has when a torn tail is cut off.
+    pub(crate) kept: Tail,
+    /// A checkpoint of the log, where it is long enough for one.
+    pub(crate) checkpoint: Option<Vec<u8>>,
+}
+
+impl Loaded {
+    /// Gives the events before `end` as they are in the file, one by one.
+    pub(crate) fn stored_to(
+        &self,
+        end: u64,
+        each: &mut dyn FnMut(&Stored),
+    ) -> Result<(), dsh_session::Error> {
+        if !self.decoded.is_empty() {
+            let end = usize::try_from(end).unwrap_or(usize::MAX);
+            self.decoded.iter().take(end).for_each(each);
+            return Ok(());
+        }
+        for event in self.inspection.log.events_from(Seq(0)) {
+            let event = event?;
+            if event.seq.0 >= end {
+                break;
+            }
+            each(&Stored::Sound(event));
+        }
+        Ok(())
+    }
 }
 
 /// Reads a file as it was at one moment.
-fn read_stable(storage: &dyn Storage, path: &Path) -> Result<Vec<u8>, StoreError> {
+fn read_stable(storage: &dyn Storage, path: &Path) -> Result<(Vec<u8>, Revision), StoreError> {
     let revision = || {
         storage
             .metadata(path)
@@ -76,11 +114,12 @@ fn read_stable(storage: &dyn Storage, path: &Path) -> Result<Vec<u8>, StoreError
         let bytes = storage::read(storage, path).map_err(StoreError::io("read", path))?;
         let after = revision()?;
         if before == after {
-            return Ok(bytes);
+            return Ok((bytes, after));
         }
         before = after;
     }
-    storage::read(storage, path).map_err(StoreError::io("read", path))
+    let bytes = storage::read(storage, path).map_err(StoreError::io("read", path))?;
+    Ok((bytes, before))
 }
 
 /// What identity a file must have: the root it lies in and, when it was asked for by id, that id.
@@ -93,13 +132,47 @@ pub(crate) struct Place<'a> {
 /// Reads and judges a log, and gives the session of its events and closers, or the damage that forbids it.
 /// `time_ms` stamps what the session appends when it is restored.
 pub(crate) fn load(
-    storage: &dyn Storage,
+    storage: &Arc<dyn Storage>,
     path: &Path,
     place: Option<Place<'_>>,
     time_ms: i64,
 ) -> Result<(Loaded, Result<Session, Damage>), StoreError> {
+    load_watched(storage, path, place, time_ms, &mut ())
+}
+
+/// [`load`], with somebody who folds the sound prefix as it is read.
+pub(crate) fn load_watched(
+    storage: &Arc<dyn Storage>,
+    path: &Path,
+    place: Option<Place<'_>>,
+    time_ms: i64,
+    watch: &mut dyn Watch,
+) -> Result<(Loaded, Result<Session, Damage>), StoreError> {
     let compression = Compression::of(path);
-    let bytes = read_stable(storage, path)?;
+    let (bytes, revision) = read_stable(&**storage, path)?;
+    if compression == Compression::Zstd
+        && bytes.len() >= LONG
+        && let Some(survey) = survey(&bytes, threads(bytes.len()), watch)
+    {
+        let end = Tail::default().after(&bytes);
+        let file = (revision.0, revision.1);
+        let checkpoint = checkpoint::encode(&survey, &end, file);
+        if let Some((inspection, session)) = sound(storage, path, file, survey, time_ms) {
+            return placed(
+                &**storage,
+                place,
+                Loaded {
+                    stored: inspection.log.len(),
+                    decoded: Vec::new(),
+                    inspection,
+                    kept: end.clone(),
+                    end,
+                    checkpoint,
+                },
+                session,
+            );
+        }
+    }
     let Scanned {
         header,
         stored,
@@ -112,7 +185,7 @@ pub(crate) fn load(
     if damage.is_none()
         && let Some(place) = place
     {
-        damage = check_identity(storage, path, &header, place, compression)?;
+        damage = check_identity(&**storage, path, &header, place, compression)?;
     }
     let judged = judge(&header, &stored, time_ms);
     // A tail counts as torn only behind a log that is sound.
@@ -133,6 +206,12 @@ pub(crate) fn load(
     } else {
         Vec::new()
     };
+    watch.begin(&header);
+    for event in &judged.events {
+        if event.kind != Kind::AssistantChunk {
+            watch.event(event);
+        }
+    }
     let inspection = Inspection {
         path: path.to_owned(),
         bytes: bytes.len() as u64,
@@ -143,14 +222,104 @@ pub(crate) fn load(
         torn,
         damage: session.as_ref().err().cloned(),
     };
+    let kept = torn.map_or(bytes.len(), |torn| {
+        usize::try_from(torn.truncate_to).map_or(bytes.len(), |end| end.min(bytes.len()))
+    });
     Ok((
         Loaded {
             inspection,
-            stored,
-            bytes,
+            stored: stored.len() as u64,
+            decoded: stored,
+            end: Tail::default().after(&bytes),
+            kept: Tail::default().after(&bytes[..kept]),
+            checkpoint: None,
         },
         session,
     ))
+}
+
+/// A sound log, if it lies where it belongs.
+fn placed(
+    storage: &dyn Storage,
+    place: Option<Place<'_>>,
+    mut loaded: Loaded,
+    session: Session,
+) -> Result<(Loaded, Result<Session, Damage>), StoreError> {
+    let Inspection { path, header, .. } = &loaded.inspection;
+    let damage = match place {
+        Some(place) => check_identity(storage, path, header, place, Compression::of(path))?,
+        None => None,
+    };
+    Ok(match damage {
+        None => (loaded, Ok(session)),
+        Some(damage) => {
+            loaded.inspection.closers.clear();
+            loaded.inspection.damage = Some(damage.clone());
+            (loaded, Err(damage))
+        }
+    })
+}
+
+/// Opens a log by its checkpoint, where it has one that fits. For whoever holds its lock.
+pub(crate) fn reopen(
+    storage: &Arc<dyn Storage>,
+    path: &Path,
+    place: Place<'_>,
+    time_ms: i64,
+) -> Option<(Loaded, Session)> {
+    let Reopened {
+        survey, end, file, ..
+    } = checkpoint::read(storage, path)?;
+    let (inspection, session) = sound(storage, path, file, survey, time_ms)?;
+    let loaded = Loaded {
+        stored: inspection.log.len(),
+        decoded: Vec::new(),
+        inspection,
+        kept: end.clone(),
+        end,
+        checkpoint: None,
+    };
+    let (loaded, session) = placed(&**storage, Some(place), loaded, session).ok()?;
+    Some((loaded, session.ok()?))
+}
+
+/// What a surveyed log gives, when a session can be opened on it.
+fn sound(
+    storage: &Arc<dyn Storage>,
+    path: &Path,
+    file: (u64, u64),
+    survey: Survey,
+    time_ms: i64,
+) -> Option<(Inspection, Session)> {
+    let Survey {
+        header,
+        fold,
+        kept,
+        index,
+    } = survey;
+    let bytes = index.end.0;
+    let archive = FrameArchive::new(storage.clone(), path, file, index);
+    let log = Log::stored(Arc::new(archive), kept);
+    let closers = match fold.last() {
+        Some(last) => fold.open_turn().closers(last.seq, last.time, REPAIR_TEXTS),
+        None => Vec::new(),
+    };
+    // Closers that a reader would refuse are for the slow way to judge.
+    if !closers.iter().all(|event| is_current(event, &header.id)) {
+        return None;
+    }
+    let session = Session::open(header.clone(), log.clone(), fold, &closers, time_ms).ok()?;
+    let inspection = Inspection {
+        path: path.to_owned(),
+        bytes,
+        header,
+        log,
+        closers,
+        migrated: 0,
+        torn: None,
+        damage: None,
+    };
+    Some((inspection, session))
 }
 
 /// Whether a header belongs where it lies: id as asked for, path as computed, or another name of the same file.

@@ -16,6 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use dsh_session::{Event, Header, rows};
 use rustix::io::Errno;
 
+use crate::checkpoint;
 use crate::layout::{self, Compression};
 use crate::lock::{self, LOCK_FILE};
 use crate::storage::{self, Held, Storage, StorageFile};
@@ -48,14 +49,15 @@ impl Encoding {
 }
 
 /// The end of the file as we left it.
-#[derive(Default)]
-struct Tail {
-    len: u64,
-    last: Vec<u8>,
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Tail {
+    pub(crate) len: u64,
+    pub(crate) last: Vec<u8>,
 }
 
 impl Tail {
-    fn after(mut self, bytes: &[u8]) -> Self {
+    /// The end after more bytes.
+    pub(crate) fn after(mut self, bytes: &[u8]) -> Self {
         self.len += bytes.len() as u64;
         self.last
             .extend_from_slice(&bytes[bytes.len().saturating_sub(TAIL)..]);
@@ -200,18 +202,18 @@ impl LogFile {
         self
     }
 
-    /// The log at `path`, read whole under `lock`: it holds `bytes`, which decode to `next_seq` events.
+    /// The log at `path`, read under `lock`: it ends with `end`, and decodes to `next_seq` events.
     pub(crate) fn opened(
         mut self,
         path: &Path,
         lock: Box<dyn Held>,
-        bytes: &[u8],
+        end: Tail,
         next_seq: u64,
     ) -> Self {
         path.clone_into(&mut self.path);
         self.lock = Some(lock);
         self.state = State::Ready;
-        self.tail = Tail::default().after(bytes);
+        self.tail = end;
         self.next_seq = next_seq;
         self
     }
@@ -226,11 +228,15 @@ impl LogFile {
 
     /// Gives the lock back. Of a session that was never published nothing is left: the lock file goes while it
     /// is held (who waits at its door looks again whether it still has the name, [`lock::try_lock`]), then the directory.
+    /// A long log's checkpoint is left for who opens it next.
     pub(crate) fn release(&mut self) {
         self.file = None;
         let Some(held) = self.lock.take() else {
             return;
         };
+        if matches!(self.state, State::Ready) {
+            checkpoint::refresh(&self.storage, &self.path, &self.tail);
+        }
         if !matches!(self.state, State::Absent) {
             return;
         }
@@ -480,11 +486,11 @@ impl LogFile {
     }
 
     /// Cuts a torn tail off: the kept part is `kept`, which decodes to `next_seq` events.
-    pub(crate) fn cut(&mut self, kept: &[u8], next_seq: u64) -> Result<(), StoreError> {
+    pub(crate) fn cut(&mut self, kept: Tail, next_seq: u64) -> Result<(), StoreError> {
         self.storage
-            .truncate(&self.path, kept.len() as u64)
+            .truncate(&self.path, kept.len)
             .map_err(StoreError::io("cut the torn tail of", &self.path))?;
-        self.tail = Tail::default().after(kept);
+        self.tail = kept;
         self.next_seq = next_seq;
         Ok(())
     }
@@ -517,12 +523,15 @@ fn sweep(storage: &dyn Storage, dir: &Path) {
     }
 }
 
-/// Whether [`tmp_name`] makes it.
+/// Whether [`tmp_name`] makes it, of a log or of its checkpoint.
 fn is_tmp_name(name: &OsStr) -> bool {
     let hex = name
         .to_str()
-        .and_then(|name| name.strip_prefix("session.jsonl"))
-        .map(|name| name.strip_prefix(".zstd").unwrap_or(name))
+        .and_then(|name| {
+            let log = name.strip_prefix("session.jsonl");
+            let log = log.map(|name| name.strip_prefix(".zstd").unwrap_or(name));
+            log.or_else(|| name.strip_prefix(checkpoint::FILE))
+        })
         .and_then(|name| name.strip_prefix('.')?.strip_suffix(".tmp"));
     hex.is_some_and(|hex| hex.len() == 12 && hex.bytes().all(|b| b.is_ascii_hexdigit()))
 }

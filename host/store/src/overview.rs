@@ -11,12 +11,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dsh_session::projection::ListFacts;
-use dsh_session::{Event, Header, Kind, Seq, Value, title};
+use dsh_session::{Event, Header, Kind, Value, title};
 
 use crate::index::{self, Head, Of, Reader, Row, token};
 use crate::layout::{self, Compression};
-use crate::load::{Place, load};
+use crate::load::{Place, load_watched};
 use crate::storage::{Meta, Revision, Storage};
+use crate::survey::Watch;
 use crate::walk::{self, Spot, encoding_damage, flat_damage, parallel, twice, unreadable};
 use crate::{Damage, DamageClass, Stage, StoreError};
 
@@ -120,7 +121,6 @@ struct Summary {
     facts: ListFacts,
     title: Option<Arc<str>>,
     fallback: Option<Arc<str>>,
-    events: u64,
     turns: u64,
 }
 
@@ -130,13 +130,17 @@ impl Summary {
             facts: ListFacts::new(i64::try_from(header.created_at).unwrap_or(i64::MAX)),
             title: None,
             fallback: None,
-            events: 0,
             turns: 0,
         }
     }
+}
 
-    fn fold(&mut self, event: &Event) {
-        self.events += 1;
+impl Watch for Summary {
+    fn begin(&mut self, header: &Header) {
+        *self = Summary::new(header);
+    }
+
+    fn event(&mut self, event: &Arc<Event>) {
         self.facts.fold(event);
         match event.kind {
             Kind::TurnStart => self.turns += 1,
@@ -158,7 +162,7 @@ impl Summary {
 
 /// Sessions below a root, as they are seen by one listing.
 pub(crate) struct Lister<'a> {
-    pub(crate) storage: &'a dyn Storage,
+    pub(crate) storage: &'a Arc<dyn Storage>,
     pub(crate) root: &'a Path,
     pub(crate) compression: Compression,
     /// The index file, if there is to be one.
@@ -191,18 +195,18 @@ impl Lister<'_> {
     }
 
     fn reader(&self) -> Option<Reader> {
-        Reader::open(self.storage, self.index?, self.of())
+        Reader::open(&**self.storage, self.index?, self.of())
     }
 
     /// Rows newest first, all of them current.
     pub(crate) fn overview(&self, only: Only<'_>) -> Result<Vec<Overview>, StoreError> {
         // Tokens are older than what is found, so a change in between shows the next time.
-        let root_token = token(self.storage, self.root);
+        let root_token = token(&**self.storage, self.root);
         let projects = match only {
-            Only::All => walk::projects(self.storage, self.root)?,
+            Only::All => walk::projects(&**self.storage, self.root)?,
             Only::Cwd(cwd) => vec![self.root.join(layout::project_key(Some(cwd))?)],
         };
-        let tokens = projects.iter().map(|dir| token(self.storage, dir));
+        let tokens = projects.iter().map(|dir| token(&**self.storage, dir));
         let scope: Vec<_> = projects.iter().cloned().zip(tokens).collect();
 
         let mut reader = self.reader();
@@ -228,7 +232,7 @@ impl Lister<'_> {
         let known = known(rows);
         let spots: Vec<Spot> = projects
             .iter()
-            .flat_map(|project| walk::spots(self.storage, project))
+            .flat_map(|project| walk::spots(&**self.storage, project))
             .collect();
         let seen = parallel(&spots, CHUNK, || (), |(), spot| self.at(spot, rows, &known));
         seen.into_iter().flatten().collect()
@@ -274,21 +278,10 @@ impl Lister<'_> {
             root: self.root,
             id: None,
         };
-        let view = match load(self.storage, &path, Some(place), 0) {
+        let mut summary = Summary::new(&Header::new("", 0));
+        let view = match load_watched(self.storage, &path, Some(place), 0, &mut summary) {
             Ok((loaded, _)) => {
                 let found = loaded.inspection;
-                let mut summary = Summary::new(&found.header);
-                let mut broken = None;
-                for event in found.log.events_from(Seq(0)) {
-                    match event {
-                        Ok(event) => summary.fold(&event),
-                        Err(e) => {
-                            let (class, stage) = (DamageClass::Unreadable, Stage::Scan);
-                            broken = Some(walk::damage(class, stage, e.to_string()));
-                            break;
-                        }
-                    }
-                }
                 Overview {
                     path,
                     bytes: found.bytes,
@@ -297,10 +290,10 @@ impl Lister<'_> {
                     header: Some(found.header),
                     title: summary.title.or(summary.fallback),
                     updated_at: summary.facts.updated_at(),
-                    events: summary.events,
+                    events: found.log.len(),
                     turns: summary.turns,
                     torn: found.torn.is_some(),
-                    damage: found.damage.or(broken),
+                    damage: found.damage,
                 }
             }
             Err(StoreError::Damaged { damage, .. }) => Overview::damaged(path, Some(meta), *damage),
@@ -391,7 +384,7 @@ impl Lister<'_> {
         }
         all.extend(&found);
         all.sort_by(|a, b| newest_first(&a.view, &b.view));
-        let _ = index::save(self.storage, path, self.of(), &head, &all);
+        let _ = index::save(&**self.storage, path, self.of(), &head, &all);
     }
 
     /// The newest `count` rows by the index.
@@ -422,16 +415,14 @@ impl Lister<'_> {
             found = views(rows, seen);
         }
         let mut looked_at = 0;
-        let mut trusted;
         loop {
-            let block = reader.block().unwrap_or_default();
+            let mut rows = reader.block().unwrap_or_default();
             if !reader.sound() {
                 return Ok(None);
             }
-            looked_at += block.len();
+            looked_at += rows.len();
             // Whatever was not read yet is not newer than this.
-            trusted = block.last().map(|row| row.view.updated_at);
-            let mut rows = block;
+            let oldest = rows.last().map_or(i64::MAX, |row| row.view.updated_at);
             rows.retain(|row| {
                 let project = row.view.path.parent().and_then(Path::parent);
                 !changed.iter().any(|dir| Some(dir.as_path()) == project)
@@ -447,20 +438,10 @@ impl Lister<'_> {
                 },
             );
             found.extend(views(rows, seen.into_iter().flatten()));
-            if reader.at_end() {
-                trusted = None;
+            let newer = found.iter().filter(|view| view.updated_at >= oldest);
+            if reader.at_end() || (newer.count() >= count && looked_at >= HOT) {
                 break;
             }
-            let enough = trusted.map_or(0, |oldest| {
-                let safe = found.iter().filter(|view| view.updated_at >= oldest);
-                safe.count()
-            });
-            if enough >= count && looked_at >= HOT {
-                break;
-            }
-        }
-        if let Some(oldest) = trusted {
-            found.retain(|view| view.updated_at >= oldest);
         }
         mark_duplicates(&mut found);
         let mut rows = sorted(found);
@@ -492,7 +473,7 @@ impl Lister<'_> {
             .iter()
             .map(|(name, token)| (name.as_path(), *token))
             .collect();
-        for dir in walk::projects(self.storage, self.root)? {
+        for dir in walk::projects(&**self.storage, self.root)? {
             let before = dir.file_name().and_then(|name| known.get(Path::new(name)));
             if !same(&dir, before.copied().flatten()) {
                 changed.push(dir);
@@ -504,12 +485,12 @@ impl Lister<'_> {
     /// The session that `last` means.
     pub(crate) fn last(&self, cwd: Option<&str>) -> Result<Option<Arc<str>>, StoreError> {
         let projects = match cwd {
-            None => walk::projects(self.storage, self.root)?,
+            None => walk::projects(&**self.storage, self.root)?,
             Some(cwd) => vec![self.root.join(layout::project_key(Some(cwd))?)],
         };
         let spots: Vec<Spot> = projects
             .iter()
-            .flat_map(|project| walk::spots(self.storage, project))
+            .flat_map(|project| walk::spots(&**self.storage, project))
             .collect();
         let looked = parallel(
             &spots,

@@ -174,7 +174,7 @@ fn a_log_is_read_again_exactly_when_it_changed() {
         row.view.title = Some("remembered".into());
     }
     let all: Vec<&Row> = rows.iter().collect();
-    index::save(lister.storage, &place.index(), lister.of(), &head, &all).unwrap();
+    index::save(&**lister.storage, &place.index(), lister.of(), &head, &all).unwrap();
 
     let header = Place::header("session-0003", "/work/p3", CREATED + 3000);
     place.put(
@@ -224,22 +224,34 @@ fn a_page_has_new_and_working_sessions_and_says_when_an_older_one_may_be_missing
     assert_eq!(ids(&page.rows), [newest(1), newest(2), newest(3)]);
     assert!(!page.complete);
 
-    // A new session, and an old one that came among those that are looked at anew.
+    // New sessions, in a project of their own and beside others.
     let late = CREATED + 99_999_999;
-    place.put(&Place::header("new", "/work/new", late), &[]);
+    place.put(&Place::header("new", "/work/new", late + 1), &[]);
+    assert_eq!(ids(&store.page(1).unwrap().rows), ["new"]);
+    place.settle();
+    store.overview(Only::All).unwrap();
+    place.put(&Place::header("beside", "/work/p0", late), &[]);
+    assert_eq!(ids(&store.page(2).unwrap().rows), ["new", "beside"]);
+
+    // One that came among those that are looked at anew.
+    place.settle();
+    store.overview(Only::All).unwrap();
     let working = Place::header("session-0200", "/work/p0", CREATED);
-    place.put(&working, &[turn(0, 1), prompt(1, late + 1, "go on")]);
+    place.put(&working, &[turn(0, 1), prompt(1, late + 2, "go on")]);
     assert_eq!(
         ids(&store.page(3).unwrap().rows),
-        ["session-0200", "new", &newest(1)]
+        ["session-0200", "new", "beside"]
     );
 
     // One beyond those, resumed by a program that tells nobody: the page misses it and says that it may.
     let old = Place::header("session-0007", "/work/p2", CREATED);
-    place.put(&old, &[turn(0, 1), prompt(1, late + 2, "back")]);
-    place.settle();
+    place.put(&old, &[turn(0, 1), prompt(1, late + 3, "back")]);
     store.overview(Only::Cwd("/work/new")).unwrap();
-    assert!(!store.page(1).unwrap().complete);
+    let page = store.page(1).unwrap();
+    assert_eq!(
+        (ids(&page.rows), page.complete),
+        (vec!["session-0200"], false)
+    );
     assert_eq!(ids(&store.overview(Only::All).unwrap())[0], "session-0007");
     assert_eq!(ids(&store.page(1).unwrap().rows), ["session-0007"]);
     let all = store.page(usize::MAX).unwrap();

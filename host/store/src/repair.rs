@@ -167,7 +167,7 @@ impl Store {
             let advice = "see to what the reason names".to_owned();
             return Err(unrepairable(damage, advice));
         }
-        let decoded = loaded.stored.len() as u64;
+        let decoded = loaded.stored;
         let lost = Lost {
             from_seq: kept,
             events: (decoded > kept).then_some(decoded - kept),
@@ -219,7 +219,7 @@ impl Store {
             let header = loaded.inspection.header.line() + "\n";
             file.write_all(&encoding.text(&header)?)?;
             let kept = usize::try_from(repair.kept).unwrap_or(usize::MAX);
-            let kept = loaded.stored.iter().take(kept);
+            let kept = loaded.decoded.iter().take(kept);
             let events = kept.filter_map(|stored| stored.event().cloned());
             let all: Vec<Arc<Event>> = events.chain(repair.closers.iter().cloned()).collect();
             for batch in all.chunks(BATCH) {
@@ -241,7 +241,7 @@ impl Store {
 
     /// Whether what was written is a sound log of what was to be kept.
     fn check(&self, new: &Path, repair: &Repair) -> Result<(), StoreError> {
-        let found = load(&*self.storage, new, None, 0)?.0.inspection;
+        let found = load(&self.storage, new, None, 0)?.0.inspection;
         let expected = repair.kept + repair.closers.len() as u64;
         let count = found.log.len();
         let reason = match found.damage {

@@ -7,15 +7,17 @@ use std::time::Duration;
 use dsh_session::{Seq, Session};
 
 use crate::StoreError;
+use crate::checkpoint;
 use crate::layout::Compression;
 use crate::list::{Entry, list};
-use crate::load::{Inspection, Loaded, Place, Target, load};
+use crate::load::{Inspection, Loaded, Place, Target, load, load_watched, reopen};
 use crate::locate::{Located, locate};
 use crate::log_file::{Encoding, LogFile, Settled, take_lock};
 use crate::overview::{Lister, Only, Overview, Page};
 use crate::pool::Pool;
 use crate::resolve::{LAST, resolve as resolve_id};
 use crate::storage::{Disk, Storage};
+use crate::survey::Watch;
 use crate::writer::Writer;
 
 /// The longest batch window: what a signed 32-bit count of milliseconds holds, as upstream's timers do.
@@ -212,13 +214,12 @@ impl Store {
             &found.header,
             self.encoding(),
         )?
-        .opened(&path, lock, &loaded.bytes, loaded.stored.len() as u64);
+        .opened(&path, lock, loaded.end.clone(), loaded.stored);
         log.settle_found()?;
-        let mut kept = loaded.stored.len() as u64;
+        let mut kept = loaded.stored;
         if let Some(torn) = found.torn {
             kept -= torn.recovered as u64;
-            let len = usize::try_from(torn.truncate_to).unwrap_or(usize::MAX);
-            log.cut(&loaded.bytes[..len.min(loaded.bytes.len())], kept)?;
+            log.cut(loaded.kept.clone(), kept)?;
         }
         let writer = self.writer(log, kept)?;
         for event in session.events_from(Seq(kept)) {
@@ -235,8 +236,7 @@ impl Store {
     /// [`StoreError::NotFound`], [`StoreError::Locked`], [`StoreError::Damaged`], [`StoreError::Layout`], [`StoreError::Io`].
     pub fn resume(&self, id: &str, time_ms: i64) -> Result<(Session, Writer), StoreError> {
         let (loaded, session, log) = self.open_for_writing(id, time_ms)?;
-        let stored = loaded.stored.len() as u64;
-        let writer = self.writer(log, stored)?;
+        let writer = self.writer(log, loaded.stored)?;
         for event in session.live_events() {
             writer.enqueue(event.clone())?;
         }
@@ -268,21 +268,21 @@ impl Store {
             ..
         } = &loaded.inspection;
         let mut log = LogFile::absent(storage.clone(), self.root(), header, self.encoding())?
-            .opened(&path, lock, &loaded.bytes, loaded.stored.len() as u64);
+            .opened(&path, lock, loaded.end.clone(), loaded.stored);
         log.settle_found()?;
         if torn.is_none() && closers.is_empty() {
+            self.keep_checkpoint(&path, &loaded);
             return Ok((loaded, session, log));
         }
         let mut batch = Vec::new();
         if let Some(torn) = torn {
-            let kept = loaded.stored.len() - torn.recovered;
-            let len = usize::try_from(torn.truncate_to)
-                .unwrap_or(usize::MAX)
-                .min(loaded.bytes.len());
-            log.cut(&loaded.bytes[..len], kept as u64)?;
+            let kept = loaded.stored - torn.recovered as u64;
+            log.cut(loaded.kept.clone(), kept)?;
             batch.extend(
-                loaded.stored[kept..]
+                loaded
+                    .decoded
                     .iter()
+                    .skip(usize::try_from(kept).unwrap_or(usize::MAX))
                     .filter_map(|stored| stored.event().cloned()),
             );
         }
@@ -294,7 +294,15 @@ impl Store {
             let reason = "the repair that was written is not what is there".to_owned();
             return Err(StoreError::TailChanged { path, reason });
         }
+        self.keep_checkpoint(&path, &loaded);
         Ok((loaded, session, log))
+    }
+
+    /// What a full read of a long log found out is kept for the next time.
+    fn keep_checkpoint(&self, path: &Path, loaded: &Loaded) {
+        if let Some(bytes) = &loaded.checkpoint {
+            checkpoint::keep(&*self.storage, path, bytes);
+        }
     }
 
     /// Loads a log that may be written to.
@@ -308,7 +316,10 @@ impl Store {
             root: self.root(),
             id: Some(id),
         };
-        let (loaded, session) = load(&*self.storage, path, Some(place), time_ms)?;
+        if let Some(reopened) = reopen(&self.storage, path, place, time_ms) {
+            return Ok(reopened);
+        }
+        let (loaded, session) = load(&self.storage, path, Some(place), time_ms)?;
         match session {
             Ok(session) => Ok((loaded, session)),
             Err(damage) => Err(StoreError::Damaged {
@@ -328,8 +339,21 @@ impl Store {
         Ok(self.read(target)?.inspection)
     }
 
+    /// [`Store::inspect`] that lets somebody fold the sound prefix as it is read, chunks aside: one pass, and nothing of
+    /// a long log is kept for it.
+    ///
+    /// # Errors
+    /// As [`Store::inspect`].
+    pub fn fold(&self, target: &Target, watch: &mut dyn Watch) -> Result<Inspection, StoreError> {
+        Ok(self.read_watched(target, watch)?.inspection)
+    }
+
     /// Reads a log without changing anything.
     pub(crate) fn read(&self, target: &Target) -> Result<Loaded, StoreError> {
+        self.read_watched(target, &mut ())
+    }
+
+    fn read_watched(&self, target: &Target, watch: &mut dyn Watch) -> Result<Loaded, StoreError> {
         let (path, id) = match target {
             Target::File(path) => (path.clone(), None),
             Target::Id(id) => (self.find(id)?, Some(&**id)),
@@ -340,7 +364,7 @@ impl Store {
             .any(|c| path.ends_with(c.file_name()));
         let at_home = is_log && resolve(&path).is_ok_and(|path| path.starts_with(root));
         let place = at_home.then_some(Place { root, id });
-        Ok(load(&*self.storage, &path, place, 0)?.0)
+        Ok(load_watched(&self.storage, &path, place, 0, watch)?.0)
     }
 
     /// All stored sessions, ordered by path, by their headers alone. One that cannot be read is an entry with its
@@ -401,7 +425,7 @@ impl Store {
 
     pub(crate) fn lister(&self) -> Lister<'_> {
         Lister {
-            storage: &*self.storage,
+            storage: &self.storage,
             root: self.root(),
             compression: self.config.compression,
             index: self.config.index.as_deref(),

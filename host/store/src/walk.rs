@@ -170,4 +170,26 @@ mod tests {
             assert_eq!(doubled, items.iter().map(|i| i * 2).collect::<Vec<_>>());
         }
     }
+
+    #[test]
+    fn an_item_that_takes_long_comes_out_in_its_place() {
+        if cores() < 2 {
+            return;
+        }
+        let others = AtomicUsize::new(0);
+        let numbers = parallel(
+            &[0, 1, 2, 3],
+            1,
+            || (),
+            |(), item| {
+                // The first one ends after all others, which only another thread can have done.
+                while *item == 0 && others.load(Ordering::SeqCst) < 3 {
+                    thread::yield_now();
+                }
+                others.fetch_add(1, Ordering::SeqCst);
+                *item
+            },
+        );
+        assert_eq!(numbers, [0, 1, 2, 3]);
+    }
 }

@@ -26,6 +26,17 @@ struct Scanner<'a> {
     bytes: &'a [u8],
     at: usize,
     normal: bool,
+    /// No byte of the text is a control byte, so a string goes on to its next quote or backslash whatever lies between.
+    clean: bool,
+}
+
+/// Whether a text holds no control byte. One look at all bytes at once; the compiler makes wide compares of it.
+fn is_clean(bytes: &[u8]) -> bool {
+    bytes.chunks(256).all(|chunk| {
+        chunk
+            .iter()
+            .fold(true, |clean, byte| clean & (*byte >= 0x20))
+    })
 }
 
 /// Objects up to this size are searched for double keys by comparing all pairs.
@@ -37,9 +48,10 @@ pub(crate) fn scan(text: &str) -> Result<Form, JsonError> {
         bytes: text.as_bytes(),
         at: 0,
         normal: true,
+        clean: is_clean(text.as_bytes()),
     };
-    let mut frames: Vec<Frame> = Vec::new();
-    let mut keys: Vec<&[u8]> = Vec::new();
+    let mut frames: Vec<Frame> = Vec::with_capacity(8);
+    let mut keys: Vec<&[u8]> = Vec::with_capacity(32);
     s.space();
     'value: loop {
         // At the start of a value.
@@ -208,6 +220,10 @@ impl<'a> Scanner<'a> {
         // Set while the last escape was a high surrogate that a low one would complete.
         let mut high_ends_at = usize::MAX;
         loop {
+            if self.clean {
+                let rest = &self.bytes[self.at..];
+                self.at += memchr::memchr2(b'"', b'\\', rest).unwrap_or(rest.len());
+            }
             match self.peek() {
                 Some(b'"') => {
                     let raw = &self.bytes[start..self.at];

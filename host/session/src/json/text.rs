@@ -9,14 +9,14 @@ use std::fmt::Write as _;
 /// The index after the closing quote of the string whose opening quote stands at `at`.
 pub(crate) fn end(bytes: &[u8], at: usize) -> usize {
     let mut at = at + 1;
-    loop {
-        match bytes.get(at) {
-            Some(b'"') => return at + 1,
-            Some(b'\\') => at += 2,
-            Some(_) => at += 1,
-            None => return bytes.len(),
+    while let Some(rest) = bytes.get(at..) {
+        match memchr::memchr2(b'"', b'\\', rest) {
+            Some(offset) if rest[offset] == b'"' => return at + offset + 1,
+            Some(offset) => at += offset + 2,
+            None => break,
         }
     }
+    bytes.len()
 }
 
 /// One piece of a raw string.

@@ -68,6 +68,11 @@ impl<'a> Value<'a> {
         self.kind() == Kind::Object
     }
 
+    /// Whether it is a string.
+    pub fn is_string(self) -> bool {
+        self.kind() == Kind::String
+    }
+
     /// Whether it is an array.
     pub fn is_array(self) -> bool {
         self.kind() == Kind::Array

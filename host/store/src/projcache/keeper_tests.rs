@@ -161,7 +161,7 @@ impl Spy {
     }
 
     fn log(self: &Arc<Self>) -> Log {
-        Log::stored(self.clone(), [])
+        Log::stored(self.clone(), std::collections::HashMap::new())
     }
 
     /// The title, as of which event, and what was read for it.

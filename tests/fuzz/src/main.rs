@@ -1,0 +1,41 @@
+//! `dsh-fuzz TARGET SECONDS`: mutates seeds without guidance, for machines that cannot build libFuzzer. An input that
+//! breaks the target is written to the working directory.
+
+use std::panic;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use dsh_fuzz::{corpus, replay::mutated, target};
+use dsh_torture::random::Random;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let (target, seconds) = match arguments.as_slice() {
+        [name, seconds] => (target(name), seconds.parse().ok()),
+        _ => (None, None),
+    };
+    let (Some(target), Some(seconds)) = (target, seconds) else {
+        eprintln!("usage: dsh-fuzz TARGET SECONDS");
+        return ExitCode::FAILURE;
+    };
+    let seeds = corpus::seeds(&target);
+    let end = Instant::now() + Duration::from_secs(seconds);
+    // Another order each time: this is for finding, not for repeating.
+    let mut random = Random::new(u64::from(std::process::id()));
+    let mut runs = 0u64;
+    while Instant::now() < end {
+        let (seed, other) = (random.below(seeds.len()), random.below(seeds.len()));
+        let bytes = mutated(&seeds[seed], &seeds[other], &mut random);
+        if panic::catch_unwind(|| (target.run)(&bytes)).is_err() {
+            let path = format!("{}-{}-{runs}", target.name, std::process::id());
+            match std::fs::write(&path, &bytes) {
+                Ok(()) => eprintln!("the input is in {path}"),
+                Err(e) => eprintln!("the input cannot be written to {path}: {e}; it is {bytes:?}"),
+            }
+            return ExitCode::FAILURE;
+        }
+        runs += 1;
+    }
+    eprintln!("{}: {runs} inputs, nothing broke", target.name);
+    ExitCode::SUCCESS
+}
