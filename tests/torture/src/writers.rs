@@ -9,8 +9,8 @@
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
@@ -21,6 +21,10 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::random::Random;
 
 const ID: &str = "rivals";
+
+/// A file in a directory that was put back, with the number of that time: what a child acknowledges counts for the
+/// directory that it opened, however late its word comes.
+const GENERATION: &str = "generation";
 
 fn store(root: &Path) -> Result<Store> {
     Ok(Store::open(StoreConfig {
@@ -52,6 +56,9 @@ pub fn child(root: &Path, batch: usize) -> Result<()> {
                 continue;
             }
         };
+        // Read once open: had the directory been put back since, the first write would be refused.
+        let generation = std::fs::read_to_string(session_dir(root).join(GENERATION));
+        let generation = generation.as_deref().unwrap_or("0");
         loop {
             let mut refused = None;
             for _ in 0..batch {
@@ -68,7 +75,7 @@ pub fn child(root: &Path, batch: usize) -> Result<()> {
                 writeln!(out, "refused {}", e.code())?;
                 break;
             }
-            writeln!(out, "durable {} {batch}", writer.durable_seq())?;
+            writeln!(out, "durable {} {batch} {generation}", writer.durable_seq())?;
             // Others get their turn.
             if session.next_seq().0 % 7 == 0 {
                 break;
@@ -111,7 +118,21 @@ struct Rival {
 struct Counts {
     appends: AtomicU64,
     refusals: AtomicU64,
-    durable: AtomicU64,
+    durable: Mutex<Durable>,
+}
+
+/// What was acknowledged of the directory that is in place.
+#[derive(Default)]
+struct Durable {
+    generation: u64,
+    /// The first seq that was not.
+    seq: u64,
+}
+
+impl Counts {
+    fn durable(&self) -> MutexGuard<'_, Durable> {
+        self.durable.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// Lets `rivals` processes of the program `program` (this crate's) fight until `appends` were acknowledged, within
@@ -134,7 +155,7 @@ pub fn fight(
     let counts = Arc::new(Counts {
         appends: AtomicU64::new(0),
         refusals: AtomicU64::new(0),
-        durable: AtomicU64::new(0),
+        durable: Mutex::default(),
     });
     let mut children: Vec<Rival> = Vec::new();
     let end = Instant::now() + limit;
@@ -175,8 +196,7 @@ pub fn fight(
                 7 => copy = copy_of(&root, &dir).or(copy),
                 8 => {
                     if let Some(copy) = copy.take() {
-                        put_back(&copy, &root, &dir)?;
-                        counts.durable.store(0, Ordering::Release);
+                        put_back(&copy, &root, &dir, &counts)?;
                         done.restores += 1;
                     }
                 }
@@ -230,16 +250,18 @@ fn start(program: &Path, root: &Path, batch: usize, counts: &Arc<Counts>) -> Res
     std::thread::spawn(move || {
         for line in BufReader::new(output).lines().map_while(Result::ok) {
             let mut words = line.split(' ');
-            match (words.next(), words.next(), words.next()) {
-                (Some("durable"), Some(seq), Some(batch)) => {
-                    counts
-                        .durable
-                        .fetch_max(seq.parse().unwrap_or(0), Ordering::AcqRel);
-                    counts
-                        .appends
-                        .fetch_add(batch.parse().unwrap_or(0), Ordering::AcqRel);
+            let first = words.next();
+            let mut number = || words.next().and_then(|word| word.parse::<u64>().ok());
+            if let (Some("durable"), Some(seq), Some(batch), Some(generation)) =
+                (first, number(), number(), number())
+            {
+                let mut durable = counts.durable();
+                if durable.generation == generation {
+                    durable.seq = durable.seq.max(seq);
                 }
-                _ => drop(counts.refusals.fetch_add(1, Ordering::AcqRel)),
+                counts.appends.fetch_add(batch, Ordering::AcqRel);
+            } else {
+                counts.refusals.fetch_add(1, Ordering::AcqRel);
             }
         }
     });
@@ -272,8 +294,11 @@ fn copy_of(root: &Path, dir: &Path) -> Option<PathBuf> {
 }
 
 /// Puts the copy in the session's place, in one step each; the living one goes away.
-fn put_back(copy: &Path, root: &Path, dir: &Path) -> Result<()> {
+fn put_back(copy: &Path, root: &Path, dir: &Path, counts: &Counts) -> Result<()> {
     let old = dir.join("old");
+    let generation = counts.durable().generation + 1;
+    std::fs::write(copy.join(GENERATION), generation.to_string())?;
+    *counts.durable() = Durable { generation, seq: 0 };
     std::fs::rename(session_dir(root), &old)?;
     let put = std::fs::rename(copy, session_dir(root));
     // A rival may have begun the session anew in between; then the copy is not needed.
@@ -286,7 +311,7 @@ fn put_back(copy: &Path, root: &Path, dir: &Path) -> Result<()> {
 
 /// Reads the log as anybody may at any moment: whole, without a gap, without a `seq` twice.
 fn look(root: &Path, counts: &Counts, done: &mut Rivalry) -> Result<()> {
-    let durable = counts.durable.load(Ordering::Acquire);
+    let durable = counts.durable().seq;
     let found = match store(root)?.inspect(&Target::Id(ID.to_owned())) {
         Ok(found) => found,
         Err(StoreError::NotFound { .. }) if durable == 0 => return Ok(()),
