@@ -103,6 +103,19 @@ pub struct Rivalry {
     pub checks: u64,
 }
 
+impl Rivalry {
+    /// Adds another fight's.
+    pub fn add(&mut self, other: &Rivalry) {
+        self.appends += other.appends;
+        self.processes += other.processes;
+        self.kills += other.kills;
+        self.stops += other.stops;
+        self.restores += other.restores;
+        self.refusals += other.refusals;
+        self.checks += other.checks;
+    }
+}
+
 struct Rival {
     child: Child,
     stopped: bool,
