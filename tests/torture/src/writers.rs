@@ -7,10 +7,12 @@
 //! be gone, but never may a `seq` be there twice, nor the log be damaged.
 
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
+
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
@@ -53,6 +55,8 @@ pub fn child(root: &Path, batch: usize) -> Result<()> {
             }
         };
         loop {
+            // What is acknowledged counts for the directory that was there before it was written.
+            let dir = session_dir(root).metadata().map_or(0, |meta| meta.ino());
             let mut refused = None;
             for _ in 0..batch {
                 let event = session.append(draft(&session), 1_700_000_000_000)?;
@@ -68,7 +72,7 @@ pub fn child(root: &Path, batch: usize) -> Result<()> {
                 writeln!(out, "refused {}", e.code())?;
                 break;
             }
-            writeln!(out, "durable {} {batch}", writer.durable_seq())?;
+            writeln!(out, "durable {} {batch} {dir}", writer.durable_seq())?;
             // Others get their turn.
             if session.next_seq().0 % 7 == 0 {
                 break;
@@ -124,7 +128,14 @@ struct Rival {
 struct Counts {
     appends: AtomicU64,
     refusals: AtomicU64,
-    durable: AtomicU64,
+    /// The session's directory, and what was acknowledged in it.
+    durable: Mutex<(u64, u64)>,
+}
+
+impl Counts {
+    fn durable(&self) -> MutexGuard<'_, (u64, u64)> {
+        self.durable.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// Lets `rivals` processes of the program `program` (this crate's) fight until `appends` were acknowledged, within
@@ -147,7 +158,7 @@ pub fn fight(
     let counts = Arc::new(Counts {
         appends: AtomicU64::new(0),
         refusals: AtomicU64::new(0),
-        durable: AtomicU64::new(0),
+        durable: Mutex::new((0, 0)),
     });
     let mut children: Vec<Rival> = Vec::new();
     let end = Instant::now() + limit;
@@ -189,7 +200,8 @@ pub fn fight(
                 8 => {
                     if let Some(copy) = copy.take() {
                         put_back(&copy, &root, &dir)?;
-                        counts.durable.store(0, Ordering::Release);
+                        let dir = session_dir(&root).metadata()?.ino();
+                        *counts.durable() = (dir, 0);
                         done.restores += 1;
                     }
                 }
@@ -243,11 +255,18 @@ fn start(program: &Path, root: &Path, batch: usize, counts: &Arc<Counts>) -> Res
     std::thread::spawn(move || {
         for line in BufReader::new(output).lines().map_while(Result::ok) {
             let mut words = line.split(' ');
-            match (words.next(), words.next(), words.next()) {
-                (Some("durable"), Some(seq), Some(batch)) => {
-                    counts
-                        .durable
-                        .fetch_max(seq.parse().unwrap_or(0), Ordering::AcqRel);
+            match (words.next(), words.next(), words.next(), words.next()) {
+                (Some("durable"), Some(seq), Some(batch), Some(dir)) => {
+                    let mut durable = counts.durable();
+                    let dir = dir.parse().unwrap_or(0);
+                    if durable.0 == 0 {
+                        durable.0 = dir;
+                    }
+                    // Else it was put away since.
+                    if durable.0 == dir {
+                        durable.1 = durable.1.max(seq.parse().unwrap_or(0));
+                    }
+                    drop(durable);
                     counts
                         .appends
                         .fetch_add(batch.parse().unwrap_or(0), Ordering::AcqRel);
@@ -299,7 +318,7 @@ fn put_back(copy: &Path, root: &Path, dir: &Path) -> Result<()> {
 
 /// Reads the log as anybody may at any moment: whole, without a gap, without a `seq` twice.
 fn look(root: &Path, counts: &Counts, done: &mut Rivalry) -> Result<()> {
-    let durable = counts.durable.load(Ordering::Acquire);
+    let durable = counts.durable().1;
     let found = match store(root)?.inspect(&Target::Id(ID.to_owned())) {
         Ok(found) => found,
         Err(StoreError::NotFound { .. }) if durable == 0 => return Ok(()),
