@@ -40,7 +40,7 @@ fn event(seq: u64) -> Arc<Event> {
             .map(|i| {
                 let n = (seq * 1_000 + i).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
                 let word = WORDS[usize::try_from(n % 24).unwrap()];
-                if n % 5 == 0 {
+                if n.is_multiple_of(5) {
                     format!("{word}{} ", n % 977)
                 } else {
                     format!("{word} ")
@@ -127,7 +127,7 @@ fn durable(c: &mut Criterion) {
             frame.len() as f64 / plain as f64
         );
         group.bench_function(format!("{name}-floor-zstd"), |b| {
-            b.iter(|| frame::encode(text.as_bytes()).unwrap())
+            b.iter(|| frame::encode(text.as_bytes()).unwrap());
         });
         group.bench_function(format!("{name}-text"), |b| {
             b.iter(|| {
