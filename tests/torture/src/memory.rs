@@ -13,7 +13,7 @@
 //! - **A sync that fails** promises nothing, ever: the kernel may have dropped the pages and call them clean, so a later
 //!   sync that succeeds covers them no more. (Names are metadata, which no kernel forgets; a later sync covers them.)
 //!
-//! What is not in the model, on purpose: a short write that leaves a few bytes over; sectors that were synced change; sectors torn inside; stale bytes of deleted files
+//! What is not in the model, on purpose: a short write that leaves a few bytes of itself or of its sector over; sectors that were synced change; sectors torn inside; stale bytes of deleted files
 //! where data is missing. The last would be a leak between users, so ext4 (ordered), XFS, btrfs, ZFS and APFS all
 //! exclude it; only ext4 `data=writeback` does not. It could not be told from damage either: upstream refuses garbage after
 //! the last frame, and so do we.
@@ -29,6 +29,18 @@ use crate::random::Random;
 
 /// Less is not left over by a short write: what is then missing in a sector could not be told from damage.
 const SHORTEST_REST: usize = 20;
+
+/// How much a short write at `at` writes of `len` bytes, if it can be short.
+fn short(at: usize, len: usize) -> Option<usize> {
+    let half = len.div_ceil(2);
+    let missing = 512 - (at + half) % 512;
+    let written = if missing < SHORTEST_REST {
+        half.checked_sub(SHORTEST_REST)?
+    } else {
+        half
+    };
+    (len >= SHORTEST_REST && written > 0).then_some(written)
+}
 
 /// Names a file or directory for ever.
 pub type Ino = u64;
@@ -401,14 +413,14 @@ struct OpenFile {
 impl StorageFile for OpenFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut inner = self.memory.lock();
+        let at = inner.bytes(self.ino)?.len();
+        let half = short(at, bytes.len());
         let written = match inner.call() {
             Some(Fault::Error(kind)) => return Err(kind.into()),
-            Some(Fault::Half(kind)) if bytes.len() < SHORTEST_REST => return Err(kind.into()),
-            Some(Fault::Short) if bytes.len() < SHORTEST_REST => bytes.len(),
-            Some(Fault::Short | Fault::Half(_)) => bytes.len().div_ceil(2),
+            Some(Fault::Half(kind)) => half.ok_or(kind)?,
+            Some(Fault::Short) => half.unwrap_or(bytes.len()),
             None => bytes.len(),
         };
-        let at = inner.bytes(self.ino)?.len();
         inner.change(Op::Write(self.ino, at, bytes[..written].into()));
         Ok(written)
     }
