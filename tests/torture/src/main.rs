@@ -62,11 +62,21 @@ fn run() -> Result<ExitCode> {
             let (seed, appends) = (number(1)?, number(2)?);
             let program = std::env::current_exe()?;
             let start = Instant::now();
-            for rivals in [2, 3, 5, 8] {
-                let limit = Duration::from_secs(60 + appends / 100);
-                let done = writers::fight(&program, rivals, appends / 4, 50, seed, limit)?;
-                println!("{rivals} rivals: {done:?}, 0 duplicates");
+            let mut whole = writers::Rivalry::default();
+            let counts = [2, 3, 5, 8];
+            for round in 0.. {
+                let left = appends.saturating_sub(whole.appends);
+                if left == 0 {
+                    break;
+                }
+                // Each opening reads the whole log, so it is begun anew before it is long.
+                let share = left.min(20_000);
+                let rivals = counts[usize::try_from(round % 4)?];
+                let limit = Duration::from_secs(600);
+                let done = writers::fight(&program, rivals, share, 50, seed + round, limit)?;
+                whole.add(&done);
             }
+            println!("{whole:?}, 2 to 8 rivals at a time, 0 duplicates");
             println!("rivals: {:.1} s", start.elapsed().as_secs_f64());
             Ok(ExitCode::SUCCESS)
         }

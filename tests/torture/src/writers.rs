@@ -7,8 +7,10 @@
 //! be gone, but never may a `seq` be there twice, nor the log be damaged.
 
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -21,10 +23,6 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::random::Random;
 
 const ID: &str = "rivals";
-
-/// A file in a directory that was put back, with the number of that time: what a child acknowledges counts for the
-/// directory that it opened, however late its word comes.
-const GENERATION: &str = "generation";
 
 fn store(root: &Path) -> Result<Store> {
     Ok(Store::open(StoreConfig {
@@ -56,10 +54,9 @@ pub fn child(root: &Path, batch: usize) -> Result<()> {
                 continue;
             }
         };
-        // Read once open: had the directory been put back since, the first write would be refused.
-        let generation = std::fs::read_to_string(session_dir(root).join(GENERATION));
-        let generation = generation.as_deref().unwrap_or("0");
         loop {
+            // What is acknowledged counts for the directory that was there before it was written.
+            let dir = session_dir(root).metadata().map_or(0, |meta| meta.ino());
             let mut refused = None;
             for _ in 0..batch {
                 let event = session.append(draft(&session), 1_700_000_000_000)?;
@@ -75,7 +72,7 @@ pub fn child(root: &Path, batch: usize) -> Result<()> {
                 writeln!(out, "refused {}", e.code())?;
                 break;
             }
-            writeln!(out, "durable {} {batch} {generation}", writer.durable_seq())?;
+            writeln!(out, "durable {} {batch} {dir}", writer.durable_seq())?;
             // Others get their turn.
             if session.next_seq().0 % 7 == 0 {
                 break;
@@ -110,6 +107,19 @@ pub struct Rivalry {
     pub checks: u64,
 }
 
+impl Rivalry {
+    /// Adds another fight's.
+    pub fn add(&mut self, other: &Rivalry) {
+        self.appends += other.appends;
+        self.processes += other.processes;
+        self.kills += other.kills;
+        self.stops += other.stops;
+        self.restores += other.restores;
+        self.refusals += other.refusals;
+        self.checks += other.checks;
+    }
+}
+
 struct Rival {
     child: Child,
     stopped: bool,
@@ -118,19 +128,12 @@ struct Rival {
 struct Counts {
     appends: AtomicU64,
     refusals: AtomicU64,
-    durable: Mutex<Durable>,
-}
-
-/// What was acknowledged of the directory that is in place.
-#[derive(Default)]
-struct Durable {
-    generation: u64,
-    /// The first seq that was not.
-    seq: u64,
+    /// The session's directory, and what was acknowledged in it.
+    durable: Mutex<(u64, u64)>,
 }
 
 impl Counts {
-    fn durable(&self) -> MutexGuard<'_, Durable> {
+    fn durable(&self) -> MutexGuard<'_, (u64, u64)> {
         self.durable.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -155,7 +158,7 @@ pub fn fight(
     let counts = Arc::new(Counts {
         appends: AtomicU64::new(0),
         refusals: AtomicU64::new(0),
-        durable: Mutex::default(),
+        durable: Mutex::new((0, 0)),
     });
     let mut children: Vec<Rival> = Vec::new();
     let end = Instant::now() + limit;
@@ -196,7 +199,9 @@ pub fn fight(
                 7 => copy = copy_of(&root, &dir).or(copy),
                 8 => {
                     if let Some(copy) = copy.take() {
-                        put_back(&copy, &root, &dir, &counts)?;
+                        put_back(&copy, &root, &dir)?;
+                        let dir = session_dir(&root).metadata()?.ino();
+                        *counts.durable() = (dir, 0);
                         done.restores += 1;
                     }
                 }
@@ -250,18 +255,23 @@ fn start(program: &Path, root: &Path, batch: usize, counts: &Arc<Counts>) -> Res
     std::thread::spawn(move || {
         for line in BufReader::new(output).lines().map_while(Result::ok) {
             let mut words = line.split(' ');
-            let first = words.next();
-            let mut number = || words.next().and_then(|word| word.parse::<u64>().ok());
-            if let (Some("durable"), Some(seq), Some(batch), Some(generation)) =
-                (first, number(), number(), number())
-            {
-                let mut durable = counts.durable();
-                if durable.generation == generation {
-                    durable.seq = durable.seq.max(seq);
+            match (words.next(), words.next(), words.next(), words.next()) {
+                (Some("durable"), Some(seq), Some(batch), Some(dir)) => {
+                    let mut durable = counts.durable();
+                    let dir = dir.parse().unwrap_or(0);
+                    if durable.0 == 0 {
+                        durable.0 = dir;
+                    }
+                    // Else it was put away since.
+                    if durable.0 == dir {
+                        durable.1 = durable.1.max(seq.parse().unwrap_or(0));
+                    }
+                    drop(durable);
+                    counts
+                        .appends
+                        .fetch_add(batch.parse().unwrap_or(0), Ordering::AcqRel);
                 }
-                counts.appends.fetch_add(batch, Ordering::AcqRel);
-            } else {
-                counts.refusals.fetch_add(1, Ordering::AcqRel);
+                _ => drop(counts.refusals.fetch_add(1, Ordering::AcqRel)),
             }
         }
     });
@@ -294,11 +304,8 @@ fn copy_of(root: &Path, dir: &Path) -> Option<PathBuf> {
 }
 
 /// Puts the copy in the session's place, in one step each; the living one goes away.
-fn put_back(copy: &Path, root: &Path, dir: &Path, counts: &Counts) -> Result<()> {
+fn put_back(copy: &Path, root: &Path, dir: &Path) -> Result<()> {
     let old = dir.join("old");
-    let generation = counts.durable().generation + 1;
-    std::fs::write(copy.join(GENERATION), generation.to_string())?;
-    *counts.durable() = Durable { generation, seq: 0 };
     std::fs::rename(session_dir(root), &old)?;
     let put = std::fs::rename(copy, session_dir(root));
     // A rival may have begun the session anew in between; then the copy is not needed.
@@ -311,7 +318,7 @@ fn put_back(copy: &Path, root: &Path, dir: &Path, counts: &Counts) -> Result<()>
 
 /// Reads the log as anybody may at any moment: whole, without a gap, without a `seq` twice.
 fn look(root: &Path, counts: &Counts, done: &mut Rivalry) -> Result<()> {
-    let durable = counts.durable().seq;
+    let durable = counts.durable().1;
     let found = match store(root)?.inspect(&Target::Id(ID.to_owned())) {
         Ok(found) => found,
         Err(StoreError::NotFound { .. }) if durable == 0 => return Ok(()),
