@@ -80,12 +80,19 @@ fn string(value: Option<Value<'_>>) -> Option<Value<'_>> {
     value.filter(|value| value.string().is_some())
 }
 
+/// Whether an event has the envelope of a chunk that may be packed.
+fn is_bare(event: &Event) -> bool {
+    event.kind == Kind::AssistantChunk
+        && event.surface_op.is_none()
+        && event.source_event_seqs.is_none()
+        && !event.ignorable
+        && event.time.unsigned_abs() <= MAX_SAFE_INTEGER
+        && event.seq.0 <= MAX_SAFE_INTEGER
+}
+
 impl<'a> Chunk<'a> {
     fn of(event: &'a Event) -> Option<Chunk<'a>> {
-        let safe = event.time.unsigned_abs() <= MAX_SAFE_INTEGER && event.seq.0 <= MAX_SAFE_INTEGER;
-        let bare =
-            event.surface_op.is_none() && event.source_event_seqs.is_none() && !event.ignorable;
-        if event.kind != Kind::AssistantChunk || !bare || !safe {
+        if !is_bare(event) {
             return None;
         }
         let [turn, step, chunk] = members(event.data.value(), ["turn", "step", "chunk"])?;
@@ -114,6 +121,28 @@ impl<'a> Chunk<'a> {
             name,
             payload: string(payload)?,
         })
+    }
+
+    /// The chunk of an event whose data is that of `first`, this chunk's, byte for byte but for a payload without a quote
+    /// or a backslash. Data is in normal form, so such a one needs no reading; of a stream nearly all are.
+    fn again<'b>(&self, first: &'a Event, event: &'b Event) -> Option<Chunk<'b>>
+    where
+        'a: 'b,
+    {
+        if !is_bare(event) {
+            return None;
+        }
+        let (pattern, data) = (first.data.as_str(), event.data.as_str());
+        let payload = self.payload.range_in(first.data.value());
+        let (start, tail) = (payload.start, pattern.len() - payload.end);
+        let text = data
+            .strip_prefix(&pattern[..=start])?
+            .strip_suffix(&pattern[payload.end - 1..])?;
+        if memchr::memchr2(b'"', b'\\', text.as_bytes()).is_some() {
+            return None;
+        }
+        let payload = Value::trusted(&data[start..data.len() - tail]);
+        Some(Chunk { payload, ..*self })
     }
 
     /// Whether both belong to one run, their events aside.
@@ -157,11 +186,16 @@ pub fn write_batch(events: &[Arc<Event>], pack: bool, out: &mut String) -> usize
 fn run<'a>(first: Chunk<'a>, events: &'a [Arc<Event>]) -> Vec<Chunk<'a>> {
     let mut run = vec![first];
     for pair in events.windows(2) {
-        match Chunk::of(&pair[1]) {
-            Some(chunk) if follows(&pair[1], &pair[0]) && chunk.continues(&first) => {
-                run.push(chunk);
-            }
-            _ => break,
+        if !follows(&pair[1], &pair[0]) {
+            break;
+        }
+        let next = first.again(&events[0], &pair[1]).or_else(|| {
+            let chunk = Chunk::of(&pair[1])?;
+            chunk.continues(&first).then_some(chunk)
+        });
+        match next {
+            Some(chunk) => run.push(chunk),
+            None => break,
         }
     }
     run
@@ -391,3 +425,7 @@ impl<'a> Row<'a> {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "rows_tests.rs"]
+mod tests;
