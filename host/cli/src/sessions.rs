@@ -108,8 +108,24 @@ fn seq(text: &str) -> Result<Seq, Failure> {
     })
 }
 
-/// The whole id of a shortened one, or of `last`.
+/// The id that a shortened one, or `last`, means: the newest of this directory, and where it has none, of all.
+fn meant(sessions: &Sessions, text: &str) -> Result<Arc<str>, StoreError> {
+    let here = sessions.store.resolve(text, Some(&sessions.cwd()));
+    match here {
+        Err(StoreError::NotFound { .. }) if text == words::LAST => {
+            sessions.store.resolve(text, None)
+        }
+        here => here,
+    }
+}
+
+/// [`meant`], with an error for people.
 fn resolved(sessions: &Sessions, text: &str) -> Result<Arc<str>, Failure> {
+    meant(sessions, text).map_err(refused)
+}
+
+/// [`resolved`] for what cannot be undone: `last` never leaves the working directory.
+fn resolved_here(sessions: &Sessions, text: &str) -> Result<Arc<str>, Failure> {
     let store: &Store = &sessions.store;
     store
         .resolve(text, Some(&sessions.cwd()))

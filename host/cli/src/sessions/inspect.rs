@@ -5,7 +5,7 @@ use std::path::Path;
 use dsh_store::report::{self, error_json, inspect_json};
 use dsh_store::{Report, StoreError, Target};
 
-use super::{Sessions, UNREADABLE, Words, print, title_of, unread};
+use super::{Sessions, UNREADABLE, Words, meant, print, title_of, unread};
 use crate::exit::Failure;
 
 pub(super) fn run(sessions: &Sessions, words: &Words) -> Result<u8, Failure> {
@@ -34,7 +34,7 @@ fn target(sessions: &Sessions, text: &str) -> Result<Target, StoreError> {
     if text.contains('/') || path.is_file() {
         return Ok(Target::File(path.to_owned()));
     }
-    let id = sessions.store.resolve(text, Some(&sessions.cwd()))?;
+    let id = meant(sessions, text)?;
     Ok(Target::Id(id.to_string()))
 }
 

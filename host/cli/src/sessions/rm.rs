@@ -4,14 +4,14 @@ use std::io::{self, IsTerminal, Write};
 
 use dsh_store::report::{line, size};
 
-use super::{Sessions, Words, print, refused, resolved};
+use super::{Sessions, Words, print, refused, resolved_here};
 use crate::arguments::usage;
 use crate::exit::Failure;
 
 pub(super) fn run(sessions: &Sessions, words: &Words) -> Result<u8, Failure> {
     let mut ids = Vec::new();
     for text in &words.arguments {
-        let id = resolved(sessions, text)?;
+        let id = resolved_here(sessions, text)?;
         if !ids.contains(&id) {
             ids.push(id);
         }

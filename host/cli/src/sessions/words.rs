@@ -164,7 +164,8 @@ pub(super) static VERBS: [Verb; 8] = [
 ];
 
 const IDS: &str = "An ID may be shortened while only one session begins so, with or without\n\
-                   `session-`; `last` is the newest session of the working directory.\n";
+                   `session-`; `last` is the newest session of the working directory,\n\
+                   or, but for rm, of all where that has none.\n";
 
 /// What the words ask for.
 #[derive(Debug)]

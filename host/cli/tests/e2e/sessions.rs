@@ -156,7 +156,7 @@ fn an_id_may_be_shortened_while_it_is_one_sessions() {
     let empty = Scratch::new();
     refused(
         &empty.sessions_command(["show", "last"]),
-        &["SESSION_NOT_FOUND", "no session of"],
+        &["SESSION_NOT_FOUND", "no session"],
     );
     // A run takes a shortened id too.
     let ended = scratch
@@ -165,6 +165,20 @@ fn an_id_may_be_shortened_while_it_is_one_sessions() {
         .args(["--resume", "1111", "Go"])
         .run();
     refused(&ended, &["SESSION_AMBIGUOUS"]);
+}
+
+#[test]
+fn the_last_session_is_looked_for_elsewhere_but_never_removed_there() {
+    let scratch = Scratch::new();
+    let away = header("away", 1, Path::new("/else/where"));
+    let path = scratch.shelve(&away, &[event("turn/start", 0, 5, r#"{"turn":1}"#)]);
+    let shown = scratch.sessions_command(["inspect", "last"]);
+    assert!(done(&shown).contains("away"), "{shown:?}");
+    refused(
+        &scratch.sessions_command(["rm", "last", "--yes"]),
+        &["SESSION_NOT_FOUND", "no session of"],
+    );
+    assert!(path.exists());
 }
 
 #[test]
