@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use dsh_agent::Preset;
+use dsh_store::LAST;
 
 use crate::exit::Failure;
 
@@ -97,9 +98,6 @@ pub(crate) enum Format {
     Json,
     StreamJson,
 }
-
-/// An id that `--resume` could not name.
-const LAST: &str = "last";
 
 /// Reads the app's arguments.
 pub(crate) fn parse(arguments: &[String]) -> Result<Arguments, Failure> {

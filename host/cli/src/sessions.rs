@@ -20,7 +20,7 @@ use std::io::{self, BufWriter, ErrorKind, StdoutLock, Write};
 use std::sync::Arc;
 
 use dsh_session::{Error, Event, Kind, Seq, title};
-use dsh_store::{Inspection, Store, StoreError};
+use dsh_store::{Inspection, LAST, StoreError};
 
 use crate::arguments::usage;
 use crate::exit::Failure;
@@ -112,9 +112,7 @@ fn seq(text: &str) -> Result<Seq, Failure> {
 fn meant(sessions: &Sessions, text: &str) -> Result<Arc<str>, StoreError> {
     let here = sessions.store.resolve(text, Some(&sessions.cwd()));
     match here {
-        Err(StoreError::NotFound { .. }) if text == words::LAST => {
-            sessions.store.resolve(text, None)
-        }
+        Err(StoreError::NotFound { .. }) if text == LAST => sessions.store.resolve(text, None),
         here => here,
     }
 }
@@ -126,11 +124,11 @@ fn resolved(sessions: &Sessions, text: &str) -> Result<Arc<str>, Failure> {
 
 /// [`resolved`] for what cannot be undone: `last` never leaves the working directory.
 fn resolved_here(sessions: &Sessions, text: &str) -> Result<Arc<str>, Failure> {
-    let store: &Store = &sessions.store;
-    store
+    sessions
+        .store
         .resolve(text, Some(&sessions.cwd()))
         .map_err(|error| match error {
-            StoreError::NotFound { .. } if text == words::LAST => usage(format_args!(
+            StoreError::NotFound { .. } if text == LAST => usage(format_args!(
                 "{}: no session of {} is stored; dsh sessions list shows all",
                 error.code(),
                 sessions.cwd()

@@ -6,9 +6,6 @@ use crate::exit::Failure;
 
 use super::place::Sessions;
 
-/// The id that stands for the newest session of the working directory.
-pub(super) const LAST: &str = "last";
-
 /// One command.
 pub(super) struct Verb {
     pub(super) name: &'static str,
