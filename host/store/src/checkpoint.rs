@@ -76,13 +76,7 @@ pub(crate) fn encode(survey: &Survey, end: &Tail, file: (u64, u64)) -> Option<Ve
 /// Writes a checkpoint. A failure is nothing.
 pub(crate) fn keep(storage: &dyn Storage, log: &Path, bytes: &[u8]) {
     let (tmp, path) = paths(log);
-    let written = storage
-        .create_new(&tmp)
-        .and_then(|mut file| file.write_all(bytes))
-        .and_then(|()| storage.rename(&tmp, &path));
-    if written.is_err() {
-        let _ = storage.remove_file(&tmp);
-    }
+    let _ = storage::replace(storage, &tmp, &path, bytes);
 }
 
 fn put(out: &mut Vec<u8>, bytes: &[u8]) {

@@ -25,7 +25,7 @@ use dsh_session::{Header, Origin};
 use crate::layout::Compression;
 use crate::log_file::tmp_name;
 use crate::overview::Overview;
-use crate::storage::{ReadSeek, Revision, Storage};
+use crate::storage::{self, ReadSeek, Revision, Storage};
 use crate::walk::parallel;
 use crate::{Damage, DamageClass, Stage};
 
@@ -203,15 +203,7 @@ pub(crate) fn save(
         Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(e),
         _ => sweep(storage, parent, path),
     }
-    let tmp = tmp_name(path);
-    let written = storage
-        .create_new(&tmp)
-        .and_then(|mut file| file.write_all(&bytes))
-        .and_then(|()| storage.rename(&tmp, path));
-    if written.is_err() {
-        let _ = storage.remove_file(&tmp);
-    }
-    written
+    storage::replace(storage, &tmp_name(path), path, &bytes)
 }
 
 /// Removes what processes that died while saving left behind.

@@ -536,8 +536,8 @@ fn is_tmp_name(name: &OsStr) -> bool {
     hex.is_some_and(|hex| hex.len() == 12 && hex.bytes().all(|b| b.is_ascii_hexdigit()))
 }
 
-/// `<final>.<12 hex>.tmp`, as upstream names it. Uniqueness is the exclusive create's.
-/// A name beside `path` that nobody else has.
+/// `<final>.<12 hex>.tmp`, as upstream names a file that is being written. That nobody else has the name is for the
+/// exclusive create to see to.
 pub(crate) fn tmp_name(path: &Path) -> PathBuf {
     let mut hasher = RandomState::new().build_hasher();
     hasher.write_u32(std::process::id());

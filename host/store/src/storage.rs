@@ -156,6 +156,24 @@ pub(crate) fn read(storage: &dyn Storage, path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// Puts a file with these bytes in the place of `path`, written beside as `tmp` first. Nothing is synced: for what is
+/// derived and carries its own checksum.
+pub(crate) fn replace(
+    storage: &dyn Storage,
+    tmp: &Path,
+    path: &Path,
+    bytes: &[u8],
+) -> io::Result<()> {
+    let written = storage
+        .create_new(tmp)
+        .and_then(|mut file| file.write_all(bytes))
+        .and_then(|()| storage.rename(tmp, path));
+    if written.is_err() {
+        let _ = storage.remove_file(tmp);
+    }
+    written
+}
+
 /// Whether a path names anything. Only "no such file" counts as absent.
 pub(crate) fn exists(storage: &dyn Storage, path: &Path) -> io::Result<bool> {
     match storage.metadata(path) {
