@@ -181,6 +181,7 @@ impl Installed {
             name: self.name.clone(),
             version: self.version.clone(),
             digest: self.digest.clone(),
+            source: self.source.clone(),
         }
     }
 }
@@ -194,6 +195,8 @@ pub struct Pin {
     pub version: String,
     /// SHA-256 of the component's bytes, in lower-case hex.
     pub digest: String,
+    /// Where it came from, and can be had again.
+    pub source: String,
 }
 
 impl fmt::Display for Pin {

@@ -52,6 +52,17 @@ impl fmt::Debug for Row {
     }
 }
 
+impl Row {
+    /// Whether an installed plugin brought it, so that the profile's lock says
+    /// what it may do.
+    #[must_use]
+    pub fn is_plugins_own(&self) -> bool {
+        self.plugin
+            .as_ref()
+            .is_some_and(|plugin| plugin.to_string() == self.origin)
+    }
+}
+
 /// A row or bundle that was left out, and why. `--strict` makes it fatal; the
 /// message is a full line without the `dsh: ` in front.
 #[derive(Debug, Clone, PartialEq, Eq)]
