@@ -5,6 +5,7 @@
 //! the same machine code: what no host around those components can go below.
 
 mod instructions;
+mod plugins;
 mod provider;
 
 use std::path::{Path, PathBuf};
@@ -24,6 +25,11 @@ pub(crate) fn run(only: &[String]) -> Result<()> {
         && one == "instructions"
     {
         return instructions::run();
+    }
+    if let [one, arguments @ ..] = only
+        && one == "plugins"
+    {
+        return plugins::run(arguments);
     }
     let components = components::build()?;
     process::run(

@@ -33,7 +33,7 @@ const WASM_STACK: usize = 512 << 10;
 const FIBER_STACK: usize = 2 << 20;
 
 /// The engine's configuration, the same for who compiles and who runs.
-fn config() -> Config {
+pub(crate) fn config() -> Config {
     let mut config = Config::new();
     config.epoch_interruption(true);
     config.concurrency_support(false);
