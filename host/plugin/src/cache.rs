@@ -62,24 +62,28 @@ impl Cache {
         let end = content.len().checked_sub(MAC)?;
         let stored: [u8; MAC] = content[end..].try_into().ok()?;
         // `blake3::Hash` compares in constant time.
-        if self.mac(name, &content[..end]) != blake3::Hash::from_bytes(stored) {
+        if self.mac(name, &[&content[..end]]) != blake3::Hash::from_bytes(stored) {
             return None;
         }
         content.truncate(end);
         Some(content)
     }
 
-    /// Writes an entry, whole or not at all.
-    pub(crate) fn put(&self, name: &str, content: &[u8]) -> io::Result<()> {
-        let mac = self.mac(name, content);
-        write_whole(&self.dir, name, &[content, mac.as_bytes()])
+    /// Writes an entry of these parts in turn, whole or not at all.
+    pub(crate) fn put(&self, name: &str, parts: &[&[u8]]) -> io::Result<()> {
+        let mac = self.mac(name, parts);
+        let mut all = parts.to_vec();
+        all.push(mac.as_bytes());
+        write_whole(&self.dir, name, &all)
     }
 
-    fn mac(&self, name: &str, content: &[u8]) -> blake3::Hash {
+    fn mac(&self, name: &str, parts: &[&[u8]]) -> blake3::Hash {
         let mut hasher = blake3::Hasher::new_keyed(&self.key);
         hasher.update(&(name.len() as u64).to_le_bytes());
         hasher.update(name.as_bytes());
-        hasher.update(content);
+        for part in parts {
+            hasher.update(part);
+        }
         hasher.finalize()
     }
 }

@@ -12,7 +12,7 @@ fn cache() -> (tempfile::TempDir, Cache) {
 #[test]
 fn gives_back_what_was_put() {
     let (dir, cache) = cache();
-    cache.put("a", b"content").unwrap();
+    cache.put("a", &[b"content"]).unwrap();
     assert_eq!(cache.get("a").as_deref(), Some(&b"content"[..]));
     let reopened = Cache::open(&dir.path().join("code")).unwrap();
     assert_eq!(reopened.get("a").as_deref(), Some(&b"content"[..]));
@@ -22,7 +22,7 @@ fn gives_back_what_was_put() {
 #[test]
 fn an_entry_changed_in_any_byte_is_absent() {
     let (dir, cache) = cache();
-    cache.put("a", b"content").unwrap();
+    cache.put("a", &[b"content"]).unwrap();
     let path = dir.path().join("code/a");
     let whole = fs::read(&path).unwrap();
     for at in 0..whole.len() {
@@ -40,7 +40,7 @@ fn an_entry_changed_in_any_byte_is_absent() {
 #[test]
 fn an_entry_under_another_name_is_absent() {
     let (dir, cache) = cache();
-    cache.put("a", b"content").unwrap();
+    cache.put("a", &[b"content"]).unwrap();
     fs::copy(dir.path().join("code/a"), dir.path().join("code/b")).unwrap();
     assert_eq!(cache.get("b"), None);
 }
@@ -49,7 +49,7 @@ fn an_entry_under_another_name_is_absent() {
 fn an_entry_written_with_another_key_is_absent() {
     let (dir, cache) = cache();
     let other = Cache::open(&dir.path().join("other")).unwrap();
-    other.put("a", b"content").unwrap();
+    other.put("a", &[b"content"]).unwrap();
     fs::copy(dir.path().join("other/a"), dir.path().join("code/a")).unwrap();
     assert_eq!(cache.get("a"), None);
 }
@@ -57,7 +57,7 @@ fn an_entry_written_with_another_key_is_absent() {
 #[test]
 fn a_link_or_a_file_that_others_may_write_is_absent() {
     let (dir, cache) = cache();
-    cache.put("a", b"content").unwrap();
+    cache.put("a", &[b"content"]).unwrap();
     let path = dir.path().join("code/a");
     let moved = dir.path().join("moved");
     fs::rename(&path, &moved).unwrap();
@@ -73,7 +73,7 @@ fn a_link_or_a_file_that_others_may_write_is_absent() {
 #[test]
 fn key_and_entries_are_for_the_owner_alone() {
     let (dir, cache) = cache();
-    cache.put("a", b"content").unwrap();
+    cache.put("a", &[b"content"]).unwrap();
     for name in ["a", "key"] {
         let mode = fs::metadata(dir.path().join("code").join(name))
             .unwrap()
@@ -103,10 +103,10 @@ fn a_directory_that_others_may_write_is_refused() {
 #[test]
 fn a_lost_key_costs_the_entries_and_nothing_else() {
     let (dir, cache) = cache();
-    cache.put("a", b"content").unwrap();
+    cache.put("a", &[b"content"]).unwrap();
     fs::remove_file(dir.path().join("code/key")).unwrap();
     let cache = Cache::open(&dir.path().join("code")).unwrap();
     assert_eq!(cache.get("a"), None);
-    cache.put("a", b"content").unwrap();
+    cache.put("a", &[b"content"]).unwrap();
     assert!(cache.get("a").is_some());
 }

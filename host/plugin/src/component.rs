@@ -7,6 +7,7 @@
 
 use std::fmt::{self, Write as _};
 
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use wasmparser::{Chunk, ComponentTypeRef, Encoding, Parser, Payload};
 
@@ -75,19 +76,22 @@ impl Description {
 
     /// The same where the digest is known.
     pub(crate) fn read_with_digest(wasm: &[u8], digest: &str) -> Result<Self, Error> {
-        let size = wasm.len() as u64;
-        if size > MAX_SIZE {
-            return Err(Error::TooLarge {
-                size,
-                max: MAX_SIZE,
-            });
-        }
-        if wasmtime::Engine::detect_precompiled(wasm).is_some() {
-            return Err(Error::Precompiled);
-        }
+        Self::of(Sections::read(wasm)?, digest)
+    }
+
+    /// What a component's sections amount to; checked here, whether they were
+    /// read now or are kept from before.
+    pub(crate) fn of(sections: Sections, digest: &str) -> Result<Self, Error> {
+        let manifest = sections
+            .manifest
+            .map(|section| Manifest::parse(section.as_bytes()))
+            .transpose()?;
+        let interfaces = |names: Vec<String>| names.into_iter().map(Interface::new).collect();
         let description = Self {
             digest: digest.to_owned(),
-            ..sections(wasm)?
+            imports: interfaces(sections.imports),
+            exports: interfaces(sections.exports),
+            manifest,
         };
         for interface in description.imports.iter().chain(&description.exports) {
             contract::check_version(interface)?;
@@ -104,7 +108,34 @@ impl Description {
     }
 }
 
-fn sections(wasm: &[u8]) -> Result<Description, Error> {
+/// What a component's own sections say, as the cache keeps it beside machine
+/// code: from it a [`Description`] is made without the component's bytes.
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Sections {
+    imports: Vec<String>,
+    exports: Vec<String>,
+    /// The manifest's text, as it stands.
+    manifest: Option<String>,
+}
+
+impl Sections {
+    /// Reads them.
+    pub(crate) fn read(wasm: &[u8]) -> Result<Self, Error> {
+        let size = wasm.len() as u64;
+        if size > MAX_SIZE {
+            return Err(Error::TooLarge {
+                size,
+                max: MAX_SIZE,
+            });
+        }
+        if wasmtime::Engine::detect_precompiled(wasm).is_some() {
+            return Err(Error::Precompiled);
+        }
+        walk(wasm)
+    }
+}
+
+fn walk(wasm: &[u8]) -> Result<Sections, Error> {
     let broken = |error: wasmparser::BinaryReaderError| {
         // The first bytes are no magic number: its spelling helps nobody.
         let text = error.message();
@@ -114,12 +145,7 @@ fn sections(wasm: &[u8]) -> Result<Description, Error> {
                 .to_owned(),
         )
     };
-    let mut found = Description {
-        digest: String::new(),
-        imports: vec![],
-        exports: vec![],
-        manifest: None,
-    };
+    let mut found = Sections::default();
     let mut parser = Parser::new(0);
     let mut rest = wasm;
     loop {
@@ -148,19 +174,18 @@ fn sections(wasm: &[u8]) -> Result<Description, Error> {
                     let import = import.map_err(broken)?;
                     // A type on its own is not something that can be called.
                     if !matches!(import.ty, ComponentTypeRef::Type(_)) {
-                        found.imports.push(Interface::new(import.name.name));
+                        found.imports.push(import.name.name.to_owned());
                     }
                 }
             }
             Payload::ComponentExportSection(reader) => {
                 for export in reader {
-                    found
-                        .exports
-                        .push(Interface::new(export.map_err(broken)?.name.name));
+                    let export = export.map_err(broken)?;
+                    found.exports.push(export.name.name.to_owned());
                 }
             }
             Payload::CustomSection(section) if section.name() == manifest::SECTION => {
-                found.manifest = Some(Manifest::parse(section.data())?);
+                found.manifest = Some(manifest::text(section.data())?.to_owned());
             }
             Payload::End(_) => return Ok(found),
             _ => {}

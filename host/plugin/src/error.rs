@@ -43,6 +43,24 @@ pub enum Error {
     /// It does not validate or compile.
     #[error("the component does not compile: {0}")]
     Invalid(String),
+    /// Other bytes than those that were pinned.
+    #[error(
+        "the component's SHA-256 is {found}, and {expected} is pinned: the file was changed since; remove the plugin and add it again from its source"
+    )]
+    Digest {
+        /// The digest that was asked for, in lower-case hex.
+        expected: String,
+        /// That of the bytes.
+        found: String,
+    },
+    /// The bytes of a pinned component could not be had.
+    #[error("cannot read the component {digest}: {source}")]
+    Bytes {
+        /// The digest that was asked for, in lower-case hex.
+        digest: String,
+        /// Why.
+        source: std::io::Error,
+    },
     /// Its `dsh:manifest` section is not what it should be.
     #[error("the component's manifest (section `dsh:manifest`) is not valid: {0}")]
     Manifest(String),

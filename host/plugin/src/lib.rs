@@ -11,7 +11,7 @@
 //! How to read it:
 //!
 //! - [`Engine`] (`engine`, `ticker`, `run`): the one engine, and how a call runs.
-//! - [`Component`] (`component`, `cache`, `code`): what a component says of itself
+//! - [`Component`] (`component`, `load`, `cache`, `code`): what a component says of itself
 //!   without being run; its machine code, compiled once and cached.
 //! - [`Grants`], [`Limits`] (`grants`, `limits`): what a row may do, as pure data.
 //! - `capability/`: a file per capability that a grant gives.
@@ -42,6 +42,7 @@ mod grants;
 mod health;
 mod instance;
 mod limits;
+mod load;
 mod mount;
 mod offer;
 mod prompt;

@@ -81,15 +81,20 @@ pub struct Events {
     pub sources: Vec<String>,
 }
 
+/// The section's content as text.
+pub(crate) fn text(section: &[u8]) -> Result<&str, Error> {
+    if section.len() > MAX {
+        return Err(Error::Manifest(format!(
+            "{} bytes, and {MAX} are allowed",
+            section.len()
+        )));
+    }
+    std::str::from_utf8(section).map_err(|error| Error::Manifest(error.to_string()))
+}
+
 impl Manifest {
     /// Reads the section's content.
     pub(crate) fn parse(section: &[u8]) -> Result<Self, Error> {
-        if section.len() > MAX {
-            return Err(Error::Manifest(format!(
-                "{} bytes, and {MAX} are allowed",
-                section.len()
-            )));
-        }
         let manifest: Self =
             serde_json::from_slice(section).map_err(|error| Error::Manifest(error.to_string()))?;
         let name = &manifest.plugin.name;

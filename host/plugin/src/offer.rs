@@ -58,7 +58,7 @@ pub(crate) async fn read(linked: &Arc<Linked>, component: &Description) -> Resul
     let offer = check(linked, said)?;
     if let Some(cache) = cache {
         // Not being able to keep it costs time, next time.
-        let _ = cache.put(&name, &text);
+        let _ = cache.put(&name, &[&text]);
     }
     Ok(offer)
 }

@@ -216,3 +216,44 @@ async fn embedded_code_is_used_where_it_fits_and_passed_over_where_not() {
         );
     }
 }
+
+#[tokio::test]
+async fn a_pinned_component_is_loaded_by_its_digest_alone_once_it_was_compiled() {
+    let dir = tempfile::tempdir().unwrap();
+    let manifest = json!({"plugin": {"name": "acme:prober", "version": "1.2.3"}, "x": 1});
+    let wasm = guest_with(&manifest);
+    let first = Description::read(&wasm).unwrap();
+    let pin = first.digest.as_str();
+    let engine = engine_in(dir.path());
+    let loaded = engine.load_pinned(pin, || Ok(wasm.clone())).await.unwrap();
+    assert_eq!(loaded.description(), &first);
+    let again = engine_in(dir.path())
+        .load_pinned(pin, || panic!("its bytes are not needed"))
+        .await
+        .unwrap();
+    assert_eq!(again.description(), &first);
+    // What was compiled of bytes serves the pin as well, and the other way round.
+    let other = engine.load_bytes(guest().to_vec()).await.unwrap();
+    engine
+        .load_pinned(other.digest(), || panic!("its bytes are not needed"))
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn other_bytes_than_those_that_were_pinned_are_refused_with_both_digests() {
+    let dir = tempfile::tempdir().unwrap();
+    for engine in [new_engine(), engine_in(dir.path())] {
+        let pin = "0".repeat(64);
+        let error = engine
+            .load_pinned(&pin, || Ok(guest().to_vec()))
+            .await
+            .unwrap_err();
+        let found = Description::read(guest()).unwrap().digest;
+        let text = error.to_string();
+        assert!(text.contains(&pin) && text.contains(&found), "{text}");
+        let lost = || Err(std::io::Error::from(std::io::ErrorKind::NotFound));
+        let error = engine.load_pinned(&pin, lost).await.unwrap_err();
+        assert!(matches!(error, Error::Bytes { .. }), "{error}");
+    }
+}
