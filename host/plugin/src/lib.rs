@@ -47,6 +47,7 @@ mod mount;
 mod offer;
 mod prompt;
 mod run;
+mod stack;
 mod ticker;
 mod warm;
 
@@ -56,7 +57,7 @@ pub use component::{Component, Description, Interface};
 pub use dispatch::Dispatch;
 pub use engine::{Engine, EngineConfig};
 pub use error::{CallError, Error};
-pub use grants::{Grants, RouteGrant};
-pub use limits::Limits;
+pub use grants::{DirGrant, Grants, RouteGrant, SecretGrant};
+pub use limits::{CEILING, Limits};
 pub use mount::{Mounted, Row};
 pub use prompt::Prompt;
