@@ -22,6 +22,7 @@ mod run;
 mod sessions;
 mod signals;
 mod stream;
+mod unusable;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

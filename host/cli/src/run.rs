@@ -273,11 +273,7 @@ fn models(composed: &Composed, mounts: &[Mount], asked: &str) -> Result<Models, 
 
 /// The routes that a row was granted, by plugins.md `route`.
 fn route_grants(mount: &Mount) -> Result<Vec<RouteGrant>, String> {
-    let written = mount
-        .row
-        .config
-        .get("baseURL")
-        .and_then(serde_json::Value::as_str);
+    let written = mount.row.endpoint.as_deref();
     let written = written.filter(|url| !url.trim().is_empty());
     // The URL itself is not repeated: a password may stand in it.
     let written = written.map(Origin::parse).transpose().map_err(|error| {

@@ -6,6 +6,7 @@
 
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use wasmtime::component::Linker;
 
@@ -23,6 +24,7 @@ use crate::health::Health;
 use crate::instance::{Call, Export, Linked, Live, RowInfo, State};
 use crate::limits::Limits;
 use crate::offer::{self, Offer};
+use crate::port::Quarantine;
 use crate::prompt::Prompt;
 
 /// Interfaces that a component may be mounted for.
@@ -55,6 +57,8 @@ pub struct Row {
 pub(crate) struct Shared {
     pub(crate) linked: Arc<Linked>,
     pub(crate) health: Health,
+    /// Calls that were not made because the instance was on the stack.
+    skipped: AtomicU64,
     component: Arc<Component>,
     offer: Offer,
 }
@@ -62,6 +66,30 @@ pub(crate) struct Shared {
 impl Shared {
     pub(crate) fn id(&self) -> &str {
         &self.linked.row.id
+    }
+
+    /// Counts how a call ended, and says so where that puts the row out of use.
+    pub(crate) fn note<T>(&self, ctx: &CallContext, result: &Result<T, CallError>) {
+        let (Some(failures), Err(error)) = (self.health.note(result), result) else {
+            return;
+        };
+        if let Some(watch) = &ctx.ports.watch {
+            watch.quarantined(Quarantine {
+                row: self.id().to_owned(),
+                plugin: self.linked.row.plugin.clone(),
+                reason: error.to_string(),
+                failures,
+            });
+        }
+    }
+
+    /// A call that would wait for itself.
+    pub(crate) fn skip(&self, function: &'static str) -> CallError {
+        self.skipped.fetch_add(1, Ordering::Relaxed);
+        CallError::OnStack {
+            row: self.id().to_owned(),
+            function,
+        }
     }
 
     /// A call on an instance that lives for it alone.
@@ -76,8 +104,9 @@ impl Shared {
         Fut: Future<Output = (Live<G>, wasmtime::Result<Result<T, PluginError>>)> + Send + 'static,
     {
         self.health.check(self.id())?;
+        let ctx = call.ctx;
         let (_, result) = self.linked.call(None, call, body).await;
-        self.health.note(&result);
+        self.note(ctx, &result);
         result
     }
 }
@@ -146,6 +175,13 @@ impl Mounted {
         self.shared.health.check(self.id()).err()
     }
 
+    /// How often the row was not called because its instance was already in the
+    /// same chain of calls.
+    #[must_use]
+    pub fn skipped(&self) -> u64 {
+        self.shared.skipped.load(Ordering::Relaxed)
+    }
+
     /// Runs a tool on a fresh instance. No bound on the wall clock but the
     /// caller's: cancel `ctx.cancel`.
     ///
@@ -161,6 +197,7 @@ impl Mounted {
             ctx,
             phase: Phase::Work,
             timed: false,
+            place: None,
         };
         self.shared
             .call_fresh(how, |mut live: Live<ToolGuest>| async move {
@@ -180,6 +217,7 @@ impl Mounted {
             ctx,
             phase: Phase::Work,
             timed: true,
+            place: None,
         };
         self.shared
             .call_fresh(how, |mut live: Live<ToolGuest>| async move {
@@ -225,6 +263,7 @@ pub(crate) async fn mount(engine: &Arc<Inner>, row: Row) -> Result<Mounted, Erro
         shared: Arc::new(Shared {
             linked,
             health: Health::default(),
+            skipped: AtomicU64::new(0),
             component,
             offer,
         }),
@@ -259,6 +298,10 @@ pub(crate) fn prepare(
         appends: manifest
             .map(|manifest| manifest.events.appends.clone())
             .unwrap_or_default(),
+        sources: manifest
+            .map(|manifest| manifest.events.sources.clone())
+            .unwrap_or_default(),
+        spilled: AtomicU64::new(0),
         id: row.id,
         config: row.config,
         grants: row.grants,

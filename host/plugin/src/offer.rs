@@ -97,6 +97,7 @@ async fn ask(linked: &Arc<Linked>, component: &Description) -> Result<Said, Erro
         ctx: &ctx,
         phase: Phase::Offer,
         timed: true,
+        place: None,
     };
     let failed = |function| {
         move |error: CallError| Error::Asking {
@@ -203,6 +204,16 @@ fn check(linked: &Linked, said: Said) -> Result<Offer, Error> {
             )));
         }
         tools.push(tool);
+    }
+    if let Some(tool) = tools
+        .iter()
+        .find(|tool| !row.grants.may_name_tool(&tool.name))
+    {
+        return Err(Error::ExportNotGranted {
+            row: row.id.clone(),
+            what: format!("the component offers the tool {}", tool.name),
+            grant: format!("tool-names={}", tool.name),
+        });
     }
     for route in &said.routes {
         provider(route).map_err(bad("llm-adapter.list-routes"))?;

@@ -27,6 +27,8 @@ mod bindings {
                 import dsh:plugin/workspace@0.1.0;
                 import dsh:plugin/spill@0.1.0;
                 import dsh:plugin/process@0.1.0;
+                import dsh:plugin/inbox@0.1.0;
+                import dsh:plugin/kv@0.1.0;
                 export dsh:plugin/llm-adapter@0.1.0;
                 export dsh:plugin/tool@0.1.0;
                 export dsh:plugin/dispatch@0.1.0;
@@ -41,6 +43,7 @@ mod bindings {
             "dsh:plugin/workspace": async | trappable,
             "dsh:plugin/spill": async | trappable,
             "dsh:plugin/process": async | trappable,
+            "dsh:plugin/kv": async | trappable,
             default: trappable,
         },
         exports: { default: async },
@@ -48,7 +51,7 @@ mod bindings {
 }
 
 pub(crate) use bindings::dsh::plugin::{
-    clock, config, journal, log, process, random, session, spill, types, work, workspace,
+    clock, config, inbox, journal, kv, log, process, random, session, spill, types, work, workspace,
 };
 pub(crate) use bindings::exports::dsh::plugin::{dispatch, llm_adapter, projection, prompt, tool};
 
