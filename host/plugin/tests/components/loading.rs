@@ -101,7 +101,7 @@ async fn a_component_says_what_it_imports_exports_and_is_without_being_run() {
 
 #[tokio::test]
 async fn a_manifest_may_ask_for_less_and_a_row_decides() {
-    let manifest = |memory: &str| json!({"plugin": {"name": "acme:prober", "version": "1"}, "limits": {"memory": memory}});
+    let manifest = |memory: &str| json!({"plugin": {"name": "acme:prober", "version": "1.0.0"}, "limits": {"memory": memory}});
     for (asked, row, expected) in [
         ("32MiB", json!(null), 32),
         ("1GiB", json!(null), 256),
