@@ -56,7 +56,9 @@ pub(crate) fn warm(both: &Both, effort: Effort) {
             both.runtime.block_on(async {
                 let start = Instant::now();
                 for _ in 0..calls {
-                    let back = dispatch.decide(context, "event", payload.clone()).await;
+                    let back = dispatch
+                        .decide(context, "bench/echo", payload.clone())
+                        .await;
                     assert!(back.unwrap().is_some());
                 }
                 nanoseconds(start.elapsed()) / f64::from(calls)
@@ -68,7 +70,7 @@ pub(crate) fn warm(both: &Both, effort: Effort) {
                 for _ in 0..calls {
                     let payload = payload.clone();
                     let back = plain_dispatch
-                        .call_decide(&mut store, "event", &payload)
+                        .call_decide(&mut store, "bench/echo", &payload)
                         .await;
                     assert!(back.unwrap().unwrap().is_some());
                 }

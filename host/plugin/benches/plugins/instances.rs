@@ -135,7 +135,7 @@ pub(crate) fn memory(_: &Both, _: Effort) {
 /// Prints how many KiB an instance keeps.
 pub(crate) fn memory_of(what: &str) {
     let both = Both::new(&wasm());
-    let event = what.split(' ').next_back().unwrap();
+    let event = &format!("bench/{}", what.split(' ').next_back().unwrap());
     let mut ours = vec![];
     let mut plain: Vec<(wasmtime::Store<State>, _)> = vec![];
     let grow = |ours: &mut Vec<_>, plain: &mut Vec<_>| {

@@ -41,7 +41,7 @@ fn engine(cache: Option<PathBuf>) -> Engine {
 
 fn grants() -> Grants {
     Grants::parse(
-        &json!({"clock": true, "journal": ["todo/write"], "route": {"provider": "measured"}}),
+        &json!({"clock": true, "journal": ["todo/write"], "decide": ["bench/echo", "bench/typical", "bench/untouched"], "route": {"provider": "measured"}}),
     )
     .unwrap()
 }

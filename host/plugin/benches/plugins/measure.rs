@@ -1,6 +1,6 @@
 //! Two ways of doing the same, in turn, so that both meet the same machine.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How much is done: `--quick` shows that everything runs, and little more.
 #[derive(Clone, Copy)]
@@ -67,15 +67,6 @@ impl Pair {
 /// Nanoseconds.
 pub(crate) fn nanoseconds(time: Duration) -> f64 {
     time.as_secs_f64() * 1e9
-}
-
-/// Nanoseconds of each of `times` repetitions.
-pub(crate) fn each(times: usize, mut what: impl FnMut()) -> f64 {
-    let start = Instant::now();
-    for _ in 0..times {
-        what();
-    }
-    nanoseconds(start.elapsed()) / times as f64
 }
 
 /// A row of the table.

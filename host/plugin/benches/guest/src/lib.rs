@@ -125,7 +125,7 @@ impl dispatch::Guest for Measured {
     fn notify(_: String, _: Vec<String>) {}
 
     fn decide(event: String, payload: String) -> Result<Option<String>, Error> {
-        if event == "typical" {
+        if event == "bench/typical" {
             return Ok(Some(document(20_000).to_string().len().to_string()));
         }
         Ok(Some(payload))
