@@ -34,9 +34,12 @@ pub enum Error {
     NotWasm(String),
     /// A core module.
     #[error(
-        "a core WebAssembly module, not a component: make one of it with `wasm-tools component new`"
+        "a core WebAssembly module without a component-type section, not a component: build it with bindings of dsh:plugin (wit-bindgen writes that section), or embed them with `wasm-tools component embed`"
     )]
     CoreModule,
+    /// A core module that no component can be made of.
+    #[error("no component can be made of this core module: {0}")]
+    Componentise(String),
     /// Machine code, which is never taken from a file that somebody hands in.
     #[error("precompiled machine code is not taken: give the component that it was made from")]
     Precompiled,

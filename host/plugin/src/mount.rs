@@ -255,6 +255,38 @@ impl Mounted {
 
 /// Mounts a row.
 pub(crate) async fn mount(engine: &Arc<Inner>, row: Row) -> Result<Mounted, Error> {
+    let component = Arc::clone(&row.component);
+    let linked = prepare(engine, row, Standing::Granted)?;
+    let offer = offer::read(&linked, &component.description).await?;
+    offer.permitted(&linked.row)?;
+    Ok(Mounted {
+        shared: Arc::new(Shared {
+            linked,
+            health: Health::default(),
+            skipped: AtomicU64::new(0),
+            component,
+            offer,
+        }),
+    })
+}
+
+/// Whether a person has decided what a row may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// It may do what its grants say.
+    Granted,
+    /// Nobody has said yet: it is asked what it offers, and nothing else of it is
+    /// ever called. All its imports are linked, and all but `log`, `config` and
+    /// `work` trap while it answers ([`Phase::Offer`]).
+    Surveyed,
+}
+
+/// Checks a row and links it.
+pub(crate) fn prepare(
+    engine: &Arc<Inner>,
+    row: Row,
+    standing: Standing,
+) -> Result<Arc<Linked>, Error> {
     let component = row.component;
     let description = &component.description;
     let manifest = description.manifest.as_ref();
@@ -276,7 +308,7 @@ pub(crate) async fn mount(engine: &Arc<Inner>, row: Row) -> Result<Mounted, Erro
         limits: row.limits,
         host_version: engine.host_version.clone(),
     });
-    let linker = link(engine, &component, &info)?;
+    let linker = link(engine, &component, &info, standing)?;
     if !MOUNTABLE
         .iter()
         .any(|interface| description.exports_interface(interface))
@@ -296,7 +328,8 @@ pub(crate) async fn mount(engine: &Arc<Inner>, row: Row) -> Result<Mounted, Erro
             exports,
         });
     }
-    if description.exports_interface("llm-adapter") && !info.grants.has("route") {
+    let adapter = description.exports_interface("llm-adapter");
+    if adapter && standing == Standing::Granted && !info.grants.has("route") {
         return Err(Error::ExportNotGranted {
             row: info.id.clone(),
             what: "the component is a model adapter and would be sent conversations".to_owned(),
@@ -310,26 +343,21 @@ pub(crate) async fn mount(engine: &Arc<Inner>, row: Row) -> Result<Mounted, Erro
     let pre = linker.instantiate_pre(&component.code).map_err(mismatch)?;
     let exports =
         Exports::find(&pre, |name| description.exports_interface(name)).map_err(mismatch)?;
-    let linked = Arc::new(Linked {
+    Ok(Arc::new(Linked {
         engine: Arc::clone(engine),
         row: Arc::clone(&info),
         pre,
         exports,
-    });
-    let offer = offer::read(&linked, description).await?;
-    Ok(Mounted {
-        shared: Arc::new(Shared {
-            linked,
-            health: Health::default(),
-            skipped: AtomicU64::new(0),
-            component,
-            offer,
-        }),
-    })
+    }))
 }
 
 /// Links what the component imports and its row was granted.
-fn link(engine: &Inner, component: &Component, row: &RowInfo) -> Result<Linker<State>, Error> {
+fn link(
+    engine: &Inner,
+    component: &Component,
+    row: &RowInfo,
+    standing: Standing,
+) -> Result<Linker<State>, Error> {
     let mut linker = Linker::new(engine.wasm());
     for import in &component.description.imports {
         let not_provided = |what: String| Error::NotProvided {
@@ -339,7 +367,7 @@ fn link(engine: &Inner, component: &Component, row: &RowInfo) -> Result<Linker<S
         };
         match need(import) {
             Need::Always => {}
-            Need::Grant(grant) if row.grants.has(grant) => {}
+            Need::Grant(grant) if standing == Standing::Surveyed || row.grants.has(grant) => {}
             Need::Grant(grant) => {
                 return Err(Error::NotGranted {
                     row: row.id.clone(),
