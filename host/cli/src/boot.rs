@@ -4,17 +4,19 @@
 //! that row, unless `--strict` says otherwise.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use dsh_plugin::{Component, Engine, EngineConfig, Grants, Limits, Mounted};
 use dsh_profile::launch::Boot;
 use dsh_profile::{
-    Composition, Environment, Home, Implementation, Inputs, Profile, Row, Scope, Settings,
+    Composition, Environment, Home, Implementation, Inputs, Packages, Profile, Row, Scope, Settings,
 };
 use futures_util::future::join_all;
 
 use crate::arguments::usage;
 use crate::exit::Failure;
 use crate::left_out::LeftOut;
+use crate::unusable::Fault;
 use crate::{embedded, report, row_config};
 
 /// What every command that composes a profile knows.
@@ -58,6 +60,10 @@ pub(crate) struct Composed {
     pub(crate) place: Place,
     pub(crate) env: Environment,
     pub(crate) rows: Composition,
+    /// The profile's name.
+    pub(crate) profile: String,
+    /// The profile's `dsh.lock`, for messages.
+    pub(crate) lock: PathBuf,
     pub(crate) left_out: LeftOut,
 }
 
@@ -115,6 +121,8 @@ pub(crate) fn compose(boot: &Boot, cwd: Option<&Path>) -> Result<Composed, Failu
         place,
         env,
         rows,
+        profile: profile.name().to_owned(),
+        lock: profile.lock_path(),
         left_out,
     })
 }
@@ -182,7 +190,8 @@ pub(crate) async fn mount(composed: &Composed) -> Result<Vec<Mount>, Failure> {
     })
     .map_err(Failure::of)?;
     let rows: Vec<&Row> = composed.rows.components().collect();
-    let mounts = join_all(rows.iter().map(|row| mount_row(&engine, row))).await;
+    let packages = Packages::at(&composed.place.home);
+    let mounts = join_all(rows.iter().map(|row| mount_row(&engine, &packages, row))).await;
     let mut mounted = Vec::with_capacity(rows.len());
     for (row, mount) in rows.into_iter().zip(mounts) {
         match mount {
@@ -190,53 +199,64 @@ pub(crate) async fn mount(composed: &Composed) -> Result<Vec<Mount>, Failure> {
                 row: row.clone(),
                 mounted: component,
             }),
-            Err(reason) => composed.left_out.row(row, &reason)?,
+            Err(fault) => composed
+                .left_out
+                .row(row, &fault.text(row, &composed.lock))?,
         }
     }
     Ok(mounted)
 }
 
-async fn mount_row(engine: &Engine, row: &Row) -> Result<Mounted, String> {
-    let Implementation::Component(source) = &row.implementation else {
-        return Err("it mounts no component".to_owned());
-    };
-    let component = load(engine, source).await?;
+/// Mounts one component row as a run does.
+pub(crate) async fn mount_row(
+    engine: &Engine,
+    packages: &Packages,
+    row: &Row,
+) -> Result<Mounted, Fault> {
+    let component = load(engine, packages, row).await?;
     let schema = component
         .manifest()
         .and_then(|manifest| manifest.config.schema.as_ref());
     if let Some(fault) = schema.and_then(|schema| row_config::fault(schema, &row.config)) {
-        return Err(fault);
+        return Err(Fault::Told(fault));
     }
-    let limits = Limits::of(&component, &row.limits).map_err(|error| error.to_string())?;
+    let limits = Limits::of(&component, &row.limits)?;
     let row = dsh_plugin::Row {
         id: row.id.clone(),
         component,
         config: row.config.to_string(),
-        grants: Grants::parse(&row.grants).map_err(|error| error.to_string())?,
+        grants: Grants::parse(&row.grants)?,
         limits,
     };
-    engine.mount(row).await.map_err(|error| error.to_string())
+    Ok(engine.mount(row).await?)
 }
 
-async fn load(engine: &Engine, source: &str) -> Result<std::sync::Arc<Component>, String> {
+async fn load(engine: &Engine, packages: &Packages, row: &Row) -> Result<Arc<Component>, Fault> {
+    let Implementation::Component(source) = &row.implementation else {
+        return Err(Fault::Told("it mounts no component".to_owned()));
+    };
+    if let Some(plugin) = &row.plugin {
+        let bytes = || {
+            let bytes = packages.read(&plugin.digest);
+            bytes.map_err(std::io::Error::other)
+        };
+        return Ok(engine.load_pinned(&plugin.digest, bytes).await?);
+    }
     if !source.starts_with("dsh:") {
         return engine.load_file(Path::new(source)).await.map_err(|error| {
             let text = error.to_string();
-            if text.contains(source) {
+            Fault::Told(if text.contains(source) {
                 text
             } else {
                 format!("{source}: {text}")
-            }
+            })
         });
     }
-    let Some(found) = embedded::find(source) else {
-        return Err(format!(
+    let found = embedded::find(source).ok_or_else(|| {
+        Fault::Told(format!(
             "there is no component {source} in this build; it has {}",
             embedded::names().join(", ")
-        ));
-    };
-    engine
-        .load_embedded(found.wasm, found.code)
-        .await
-        .map_err(|error| error.to_string())
+        ))
+    })?;
+    Ok(engine.load_embedded(found.wasm, found.code).await?)
 }

@@ -12,8 +12,10 @@ mod credentials;
 mod embedded;
 mod exit;
 mod headless;
+mod kv;
 mod left_out;
 mod open;
+mod plugin;
 mod report;
 mod result;
 mod route;
@@ -22,6 +24,8 @@ mod run;
 mod sessions;
 mod signals;
 mod stream;
+mod unusable;
+mod words;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -61,6 +65,7 @@ fn start(arguments: impl Iterator<Item = OsString>) -> Result<u8, exit::Failure>
         } => boot::dump(&profile, &patches, safe, strict),
         Launch::DumpDefault { profile } => boot::dump_default(&profile),
         Launch::Sessions(arguments) => sessions::main(&arguments),
+        Launch::Plugin(arguments) => plugin::main(&arguments),
         Launch::Boot(boot) => headless::main(&boot),
     }
 }

@@ -3,14 +3,15 @@
 //! Epochs interrupt, not fuel: they cost half as much and stop a loop within a
 //! tick. `concurrency_support` is off, which makes a call four times cheaper;
 //! the contract has no `async func`. Instances are allocated on demand: no slots
-//! to run out of and nothing to pay before the first. Backtraces are kept for the
-//! log of who works on a component. Cranelift compiles; what it makes is kept
-//! (`cache`).
+//! to run out of and nothing to pay before the first. Machine code carries no map
+//! of addresses and no unwind tables, which nothing here reads and every start
+//! would verify: traps name functions without them. Cranelift compiles; what it
+//! makes is kept (`cache`).
 //!
 //! Compiling is the most that a component can make the host do before it runs
 //! (350 MB for 12 MB of it), so one compiles at a time.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::thread;
 
@@ -20,8 +21,7 @@ use wasmtime::{Config, WasmBacktraceDetails};
 
 use crate::aot;
 use crate::cache::Cache;
-use crate::code::{self, Trusted};
-use crate::component::{Component, Description, MAX_SIZE, hex};
+use crate::component::{Description, hex};
 use crate::error::Error;
 use crate::mount::{self, Mounted, Row};
 use crate::ticker::Ticker;
@@ -41,6 +41,8 @@ fn config() -> Config {
     config.max_wasm_stack(WASM_STACK);
     config.async_stack_size(FIBER_STACK);
     config.wasm_backtrace_details(WasmBacktraceDetails::Disable);
+    config.generate_address_map(false);
+    config.native_unwind_info(false);
     config
 }
 
@@ -69,7 +71,7 @@ pub(crate) struct Inner {
     wasm: wasmtime::Engine,
     ticker: Ticker,
     guests: OnceLock<Runtime>,
-    compiling: Semaphore,
+    pub(crate) compiling: Semaphore,
     /// Names machine code of this engine and no other.
     pub(crate) fingerprint: String,
     pub(crate) cache: Option<Cache>,
@@ -102,43 +104,6 @@ impl Inner {
                 .build()
                 .expect("a process that cannot start threads cannot run components")
         })
-    }
-
-    /// Machine code of a component: kept from before, or compiled now.
-    async fn code(
-        self: &Arc<Self>,
-        digest: &str,
-        wasm: Arc<[u8]>,
-    ) -> Result<wasmtime::component::Component, Error> {
-        let name = format!("{digest}-{}.cwasm", &self.fingerprint[..32]);
-        let kept = self.cache.as_ref().and_then(|cache| cache.get(&name));
-        if let Some(component) = kept.and_then(|code| code::load(&self.wasm, &Trusted(&code)).ok())
-        {
-            return Ok(component);
-        }
-        let permit = self.compiling.acquire().await;
-        let inner = Arc::clone(self);
-        let compiled = tokio::task::spawn_blocking(move || {
-            let code = inner
-                .wasm
-                .precompile_component(&wasm)
-                .map_err(|error| Error::Invalid(format!("{error:#}")))?;
-            if let Some(cache) = &inner.cache {
-                // Not being able to keep it costs time, next time.
-                let _ = cache.put(&name, &code);
-            }
-            code::load(&inner.wasm, &Trusted(&code))
-                .map_err(|error| Error::Invalid(format!("{error:#}")))
-        })
-        .await;
-        drop(permit);
-        match compiled {
-            Ok(result) => result,
-            Err(error) if error.is_panic() => {
-                Err(Error::Invalid("the compiler failed on it".to_owned()))
-            }
-            Err(_) => Err(Error::Invalid("compiling was given up".to_owned())),
-        }
     }
 }
 
@@ -187,7 +152,6 @@ impl Engine {
         })
     }
 
-    #[cfg(test)]
     pub(crate) fn inner(&self) -> &Arc<Inner> {
         &self.inner
     }
@@ -198,61 +162,12 @@ impl Engine {
         self.inner.cache_problem.as_deref()
     }
 
-    /// A component that was built into this program, with machine code made by
-    /// `dsh-aot` beside it (may be empty). Code of another engine or CPU is
-    /// passed over, and the component is compiled through the cache.
-    ///
-    /// # Errors
-    /// As [`Engine::load_bytes`].
-    pub async fn load_embedded(
-        &self,
-        wasm: &'static [u8],
-        code: &'static [u8],
-    ) -> Result<Arc<Component>, Error> {
-        let Some((header, code)) = aot::unpack(code, &self.inner.fingerprint) else {
-            return self.load_bytes(wasm.to_vec()).await;
-        };
-        // The digest was taken when the code was made, of the same bytes.
-        let description = Description::read_with_digest(wasm, header)?;
-        match code::load(&self.inner.wasm, &Trusted(code)) {
-            Ok(code) => Ok(Arc::new(Component { description, code })),
-            Err(_) => self.load_bytes(wasm.to_vec()).await,
+    /// Removes from the cache what nobody used for long. Compiling does so by
+    /// itself; this is for who changes what is installed.
+    pub fn sweep_cache(&self) {
+        if let Some(cache) = &self.inner.cache {
+            cache.sweep(&self.inner.fingerprint);
         }
-    }
-
-    /// A component from a file.
-    ///
-    /// # Errors
-    /// Not readable, or as [`Engine::load_bytes`].
-    pub async fn load_file(&self, path: &Path) -> Result<Arc<Component>, Error> {
-        let io = |source| Error::Io {
-            doing: "read",
-            path: path.to_owned(),
-            source,
-        };
-        let meta = tokio::fs::metadata(path).await.map_err(io)?;
-        if !meta.is_file() {
-            return Err(io(std::io::Error::other("it is not a file")));
-        }
-        if meta.len() > MAX_SIZE {
-            return Err(Error::TooLarge {
-                size: meta.len(),
-                max: MAX_SIZE,
-            });
-        }
-        self.load_bytes(tokio::fs::read(path).await.map_err(io)?)
-            .await
-    }
-
-    /// A component from its bytes: described, then compiled or taken from the
-    /// cache.
-    ///
-    /// # Errors
-    /// Not a component, too large, of an unknown contract version, not valid.
-    pub async fn load_bytes(&self, wasm: Vec<u8>) -> Result<Arc<Component>, Error> {
-        let description = Description::read(&wasm)?;
-        let code = self.inner.code(&description.digest, wasm.into()).await?;
-        Ok(Arc::new(Component { description, code }))
     }
 
     /// Mounts a row: checks its grants, links it, and asks it once what it offers.

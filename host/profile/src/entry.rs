@@ -1,6 +1,7 @@
 //! A row as written: its keys in order, and the layers that made it.
 
 use crate::layer::{self, Layer};
+use crate::lock::Pin;
 use crate::yaml::{Fault, Kind, Map, Node};
 use std::collections::BTreeSet;
 
@@ -12,6 +13,11 @@ pub(crate) struct Entry {
     pub(crate) fields: Vec<(String, Slot)>,
     pub(crate) origin: LayerIndex,
     pub(crate) patched_by: BTreeSet<LayerIndex>,
+    /// The installed plugin that brought it.
+    pub(crate) plugin: Option<Pin>,
+    /// Whether its `config`, and its `grants`, are a plugin's and no person's.
+    pub(crate) plugins_config: bool,
+    pub(crate) plugins_grants: bool,
 }
 
 /// A key's value: a node, or the rows that are a group's `config`.
@@ -27,6 +33,9 @@ impl Entry {
             fields: Vec::new(),
             origin,
             patched_by: BTreeSet::new(),
+            plugin: layer.plugin.clone(),
+            plugins_config: layer.plugin.is_some(),
+            plugins_grants: layer.plugin.is_some(),
         };
         for (key, node) in map.0 {
             if key == "id" && !matches!(node.kind, Kind::String(_) | Kind::Null) {
@@ -45,6 +54,11 @@ impl Entry {
     pub(crate) fn patch(&mut self, keys: &Map, layer: &Layer, by: LayerIndex) -> Result<(), Fault> {
         for (key, node) in &keys.0 {
             self.set(key, located(key, node.clone(), layer));
+            match key.as_str() {
+                "config" => self.plugins_config = false,
+                "grants" => self.plugins_grants = false,
+                _ => {}
+            }
         }
         self.patched_by.insert(by);
         self.regroup(layer, by)

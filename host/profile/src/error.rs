@@ -89,6 +89,66 @@ pub enum Error {
         "{0:?} is not the name of a credential: letters, digits and _ are allowed, not starting with a digit"
     )]
     CredentialName(String),
+    /// The lock cannot hold what it should.
+    #[error("dsh.lock cannot hold plugin {plugin}: {reason}")]
+    Unlockable {
+        /// The plugin's name.
+        plugin: String,
+        /// What of it, and why.
+        reason: String,
+    },
+    /// Another process is changing what this one would change.
+    #[error("{path} is held by {holder}, which is changing plugins; wait until it is done, or end it", path = path.display())]
+    Busy {
+        /// The file that is locked.
+        path: PathBuf,
+        /// As it says of itself.
+        holder: String,
+    },
+    /// The bytes of an installed plugin are not there.
+    #[error("the package {path} is missing", path = path.display())]
+    PackageMissing {
+        /// Where they would be.
+        path: PathBuf,
+    },
+    /// The bytes of an installed plugin are not those that were installed.
+    #[error("the package {path} is damaged: its digest is {found}, and {expected} is expected", path = path.display())]
+    PackageDamaged {
+        /// Where they are.
+        path: PathBuf,
+        /// What the lock pins.
+        expected: String,
+        /// What is there.
+        found: String,
+    },
+    /// What a plugin kept is not what it wrote.
+    #[error("{path}, where a plugin keeps its data, is damaged; remove it, and what the plugin kept there with it", path = path.display())]
+    DataDamaged {
+        /// The map's file.
+        path: PathBuf,
+    },
+    /// A plugin would keep more than it may.
+    #[error("{path} would hold {needed} bytes, and the grant `kv` allows {quota}", path = path.display())]
+    DataFull {
+        /// The map's file.
+        path: PathBuf,
+        /// Bytes of all keys and values.
+        needed: u64,
+        /// Bytes allowed.
+        quota: u64,
+    },
+    /// Not a minisign public key.
+    #[error("this is not a minisign public key: {reason}")]
+    Key {
+        /// The rule that it breaks.
+        reason: &'static str,
+    },
+    /// Not a signature, or not the one that is expected.
+    #[error("the signature cannot be accepted: {reason}")]
+    Signature {
+        /// Why.
+        reason: String,
+    },
 }
 
 impl Error {

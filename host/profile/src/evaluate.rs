@@ -6,7 +6,10 @@
 
 use crate::entry::Entry;
 use crate::yaml::{Kind, Node};
-use crate::{Composition, Environment, Error, Home, Implementation, Problem, Row, Settings, Tree};
+use crate::{
+    Composition, Environment, Error, Home, Implementation, Pin, Problem, Row, Settings, Tree,
+    is_plugin_name,
+};
 use crate::{bundle, expression, route, script};
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
@@ -118,6 +121,7 @@ impl Walk<'_> {
 
     fn row(&self, entry: &Entry, id: &str, disabled: bool) -> Result<Row, String> {
         let (implementation, like) = implementation(entry)?;
+        let plugin = self.plugin(entry, &implementation)?;
         let labels = &self.tree.labels;
         // A bundle's own rows need no look, which would read the bundles once more.
         let shipped = entry.patched_by.is_empty() && bundle::is_one(&labels[entry.origin]);
@@ -136,6 +140,8 @@ impl Walk<'_> {
             grants: json!({}),
             limits: json!({}),
             disabled,
+            plugin,
+            endpoint: None,
             origin: labels[entry.origin].clone(),
             patched_by: entry
                 .patched_by
@@ -148,17 +154,53 @@ impl Walk<'_> {
         }
         // A row that names a package gets what our row for it has and it does not say.
         let node = |key: &str| entry.node(key).or_else(|| like?.node(key));
-        row.grants = grants(self.json(node("grants"))?)?;
+        // What was granted to a plugin is not for what a patch mounts in its place.
+        let own = |pin: &Pin| entry.plugin.as_ref() == Some(pin);
+        if !entry.plugins_grants || row.plugin.as_ref().is_some_and(own) {
+            row.grants = grants(self.json(node("grants"))?)?;
+        }
         row.limits = object("limits", self.json(node("limits"))?)?;
         row.config = self.json(node("defaults"))?;
         lay_over(&mut row.config, self.json(entry.node("config"))?);
+        // What a plugin says of itself was not written by a person.
+        let mut written = if entry.plugins_config {
+            json!({})
+        } else {
+            row.config.clone()
+        };
         if let Some(section) = self.inputs.settings.for_row(id) {
             lay_over(&mut row.config, section.clone());
+            lay_over(&mut written, section.clone());
         }
         self.inherit_time_limit(&mut row);
         script::read_in(&mut row, self.inputs.cwd)?;
-        route::grant_what_was_written(&mut row.grants, &row.config);
+        route::grant_what_was_written(&mut row.grants, &written);
+        row.endpoint = written["baseURL"].as_str().map(str::to_owned);
         Ok(row)
+    }
+
+    /// The installed plugin that a row mounts.
+    fn plugin(&self, entry: &Entry, mounts: &Implementation) -> Result<Option<Pin>, String> {
+        let Implementation::Component(name) = mounts else {
+            return Ok(None);
+        };
+        if !is_plugin_name(name) {
+            return Ok(None);
+        }
+        let installed = self.tree.installed.iter().find(|p| p.name == *name);
+        let installed = installed.ok_or_else(|| {
+            format!(
+                "the profile has no plugin {name} that can be used; install it with `dsh plugin add SOURCE`"
+            )
+        })?;
+        // Its own rows say themselves whether they are on.
+        let own = entry.plugin.is_some();
+        if installed.disabled && !own {
+            return Err(format!(
+                "plugin {name} is disabled; run `dsh plugin enable {name}`"
+            ));
+        }
+        Ok(Some(installed.pin()))
     }
 
     /// Upstream's `bash` has its time limit from the executor's row, so that is

@@ -8,7 +8,8 @@
 mod manifest;
 
 use crate::layer::Layer;
-use crate::{Error, Problem, Scope, Tree, bundle, file};
+use crate::lock::Installed;
+use crate::{Error, Policy, Problem, Scope, Tree, bundle, file};
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Write};
@@ -224,25 +225,78 @@ impl Profile {
         &self.name
     }
 
-    /// All layers of `scope`, applied in one pass: bundles in order, the profile's
-    /// `cordis.patch.yml`, `$DSH_HOME/cordis.patch.yml`, each `--patch` file.
+    /// `$DSH_HOME` that it is in.
+    pub(crate) fn home(&self) -> &Path {
+        &self.home
+    }
+
+    /// What it asks of plugins.
+    ///
+    /// # Errors
+    /// A `profile.yml` that asks for what is not known or cannot be checked.
+    pub fn policy(&self) -> Result<Policy, Error> {
+        Policy::read(&self.dir.join(MANIFEST))
+    }
+
+    /// All layers of `scope`, applied in one pass: bundles in order, installed
+    /// plugins in the lock's order, the profile's `cordis.patch.yml`, `$DSH_HOME/cordis.patch.yml`, each `--patch` file.
     ///
     /// # Errors
     /// A layer that cannot be read as a list of patches, with its place; a
     /// `--patch` file that is missing.
     pub fn compose(&self, scope: Scope<'_>) -> Result<Tree, Error> {
         let mut layers = Vec::new();
+        let (mut installed, mut problems) = (Vec::new(), self.problems.clone());
         for name in &self.bundles {
             layers.extend(bundle::layer(name)?);
         }
         if let Scope::All(patches) = scope {
+            installed = self.usable(&mut problems);
+            layers.extend(installed.iter().map(Layer::of_plugin));
             layers.extend(Layer::read_optional(&self.dir.join(PATCH))?);
             layers.extend(Layer::read_optional(&self.home.join(PATCH))?);
             for patch in patches {
                 layers.push(Layer::read(patch)?);
             }
         }
-        Tree::compose(layers, self.problems.clone())
+        let mut tree = Tree::compose(layers, problems)?;
+        tree.installed = installed;
+        Ok(tree)
+    }
+
+    /// The installed plugins that may be used. Whatever is wrong with the lock, or
+    /// with a plugin, costs a line and what it is about.
+    fn usable(&self, problems: &mut Vec<Problem>) -> Vec<Installed> {
+        let mut say = |message: String| problems.push(Problem { row: None, message });
+        let lock = match self.lock() {
+            Ok(lock) => lock,
+            Err(error) => {
+                say(format!("{error}; all installed plugins are left out"));
+                return Vec::new();
+            }
+        };
+        lock.faults().map(str::to_owned).for_each(&mut say);
+        if lock.plugins.is_empty() {
+            return Vec::new();
+        }
+        let policy = match self.policy() {
+            Ok(policy) => policy,
+            Err(error) => {
+                say(format!("{error}; all installed plugins are left out"));
+                return Vec::new();
+            }
+        };
+        let mut plugins = lock.plugins;
+        plugins.retain(|plugin| {
+            let objection = policy.objection(plugin);
+            if let Some(objection) = &objection
+                && !plugin.disabled
+            {
+                say(format!("plugin {}: {objection}; left out", plugin.name));
+            }
+            objection.is_none()
+        });
+        plugins
     }
 }
 

@@ -4,6 +4,7 @@
 //! items mean is decided when they are applied (`tree.rs`). An empty file is an
 //! empty list, so that a template needs no `[]` for people to append after.
 
+use crate::lock::Pin;
 use crate::yaml::{Fault, Kind, Map, Node};
 use crate::{Error, file};
 use std::path::{Path, PathBuf};
@@ -14,6 +15,8 @@ pub(crate) struct Layer {
     /// Relative component paths are below it; none for a bundle.
     pub(crate) dir: Option<PathBuf>,
     pub(crate) items: Vec<Item>,
+    /// The installed plugin that it is of.
+    pub(crate) plugin: Option<Pin>,
 }
 
 /// One item of the list.
@@ -82,6 +85,7 @@ impl Layer {
             label,
             dir: dir.map(Path::to_owned),
             items,
+            plugin: None,
         })
     }
 }

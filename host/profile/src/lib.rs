@@ -21,8 +21,12 @@
 
 #![forbid(unsafe_code)]
 
+mod admit;
 mod bundle;
+mod change;
 mod credentials;
+mod data;
+mod disk;
 mod entry;
 mod environment;
 mod error;
@@ -32,18 +36,30 @@ mod file;
 mod home;
 pub mod launch;
 mod layer;
+mod lock;
+mod packages;
+mod plugin_layer;
+mod policy;
 mod route;
 mod row;
 mod script;
 mod settings;
+pub mod signature;
 mod tree;
 mod yaml;
 
+pub use admit::{Admitted, Candidate, Refusal, Terms, admit};
+pub use change::Change;
 pub use credentials::{CredentialStore, Secret};
+pub use data::{PluginData, PluginMap, Reach};
 pub use environment::{Environment, Source};
 pub use error::Error;
 pub use evaluate::Inputs;
 pub use home::{Home, Profile};
+pub use lock::{Damaged, Installed, Lock, LockedRow, Pin, is_digest, is_plugin_name, is_row_id};
+pub use packages::{Packages, Swept, digest};
+pub use policy::Policy;
 pub use row::{Composition, Implementation, Problem, Row};
 pub use settings::Settings;
+pub use signature::Signed;
 pub use tree::{Scope, Tree, Warning};

@@ -1,10 +1,12 @@
+use crate::Pin;
 use serde_json::Value;
 use std::fmt;
 
 /// What a row is made of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Implementation {
-    /// A component: `dsh:NAME` for an embedded one, otherwise an absolute path.
+    /// A component: `dsh:NAME` for an embedded one, `namespace:name` for an
+    /// installed plugin ([`Row::plugin`]), otherwise an absolute path.
     Component(String),
     /// A part of the host, by its own name.
     Host(String),
@@ -26,6 +28,11 @@ pub struct Row {
     pub limits: Value,
     /// Not to be mounted. `config` and `grants` of a disabled row are not evaluated.
     pub disabled: bool,
+    /// The installed plugin whose bytes it mounts, whoever brought the row.
+    pub plugin: Option<Pin>,
+    /// `config.baseURL` where a person or a bundle wrote it. What stands in a
+    /// plugin's own row is a stranger's word, and not here.
+    pub endpoint: Option<String>,
     /// The label of the layer that brought it.
     pub origin: String,
     /// The labels of the layers that changed it, in order.
@@ -42,6 +49,17 @@ impl fmt::Debug for Row {
             .field("origin", &self.origin)
             .field("patched_by", &self.patched_by)
             .finish_non_exhaustive()
+    }
+}
+
+impl Row {
+    /// Whether an installed plugin brought it, so that the profile's lock says
+    /// what it may do.
+    #[must_use]
+    pub fn is_plugins_own(&self) -> bool {
+        self.plugin
+            .as_ref()
+            .is_some_and(|plugin| plugin.to_string() == self.origin)
     }
 }
 

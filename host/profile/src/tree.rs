@@ -8,19 +8,21 @@
 
 use crate::entry::{Entry, LayerIndex, Slot};
 use crate::layer::{Item, Layer, at_item};
-use crate::yaml::{Fault, Field, Map, emit_item};
+use crate::lock::Installed;
+use crate::plugin_layer::taken_ids;
+use crate::yaml::{Fault, Field, Map, Node, emit_item};
 use crate::{Error, Problem};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::path::PathBuf;
 
 /// Which layers are composed.
 #[derive(Debug, Clone, Copy)]
 pub enum Scope<'a> {
-    /// Bundles, the person's own layers, then these `--patch` files in order.
+    /// Bundles, installed plugins, the person's own layers, then these `--patch` files in order.
     All(&'a [PathBuf]),
-    /// Bundles alone: `--safe` and `--dump-default-config`. The person's layers
-    /// are not even opened, so it works when they are broken.
+    /// Bundles alone: `--safe` and `--dump-default-config`. The lock and the
+    /// person's layers are not even opened, so it works when they are broken.
     Bundles,
 }
 
@@ -46,6 +48,8 @@ pub struct Tree {
     pub(crate) entries: Vec<Entry>,
     pub(crate) labels: Vec<String>,
     pub(crate) problems: Vec<Problem>,
+    /// The plugins that rows may mount.
+    pub(crate) installed: Vec<Installed>,
     warnings: Vec<Warning>,
 }
 
@@ -56,9 +60,14 @@ impl Tree {
             entries: Vec::new(),
             labels: Vec::new(),
             problems,
+            installed: Vec::new(),
             warnings: Vec::new(),
         };
-        for layer in layers {
+        let mut taken = taken_ids(&layers);
+        for mut layer in layers {
+            if layer.plugin.is_some() {
+                tree.keep_free(&mut layer, &mut taken);
+            }
             let by = tree.labels.len();
             tree.labels.push(layer.label.clone());
             for item in &layer.items {
@@ -66,6 +75,33 @@ impl Tree {
             }
         }
         Ok(tree)
+    }
+
+    /// Leaves out rows of a plugin whose id is taken.
+    fn keep_free(&mut self, layer: &mut Layer, taken: &mut HashMap<String, String>) {
+        let label = &layer.label;
+        let problems = &mut self.problems;
+        for item in &mut layer.items {
+            item.insert.iter_mut().for_each(|rows| {
+                rows.retain(|row| {
+                    let id = row.get("id").and_then(Node::as_str).unwrap_or_default();
+                    let Some(first) = taken.get(id) else {
+                        taken.insert(id.to_owned(), label.clone());
+                        return true;
+                    };
+                    let off = row.get("disabled").is_some();
+                    if !off {
+                        problems.push(Problem {
+                            row: Some(id.to_owned()),
+                            message: format!(
+                                "row {id} of {label}: {first} has a row of this id; left out; add the plugin again with --as {id}=ANOTHER"
+                            ),
+                        });
+                    }
+                    false
+                });
+            });
+        }
     }
 
     fn apply(&mut self, item: &Item, layer: &Layer, by: LayerIndex) -> Result<(), Error> {

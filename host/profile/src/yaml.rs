@@ -49,6 +49,27 @@ impl Node {
         Self { line, kind }
     }
 
+    /// A value as a node; no text in it is an expression.
+    pub(crate) fn of(value: &Value) -> Self {
+        let kind = match value {
+            Value::Null => Kind::Null,
+            Value::Bool(b) => Kind::Bool(*b),
+            Value::Number(n) => Kind::Number(n.clone()),
+            Value::String(s) => Kind::String(s.clone()),
+            Value::Array(items) => Kind::Seq(items.iter().map(Self::of).collect()),
+            Value::Object(object) => return Self::of_object(object),
+        };
+        Self::new(0, kind)
+    }
+
+    /// An object as a node.
+    pub(crate) fn of_object(object: &serde_json::Map<String, Value>) -> Self {
+        let members = object
+            .iter()
+            .map(|(key, value)| (key.clone(), Self::of(value)));
+        Self::new(0, Kind::Map(Map(members.collect())))
+    }
+
     pub(crate) fn as_str(&self) -> Option<&str> {
         match &self.kind {
             Kind::String(text) => Some(text),

@@ -37,13 +37,38 @@ async fn what_is_no_component_is_refused_and_says_why() {
 #[tokio::test]
 async fn a_truncated_component_is_refused_wherever_it_ends() {
     let whole = guest();
+    let ends = section_ends(whole);
     for part in 0..40 {
-        let error = load(&whole[..whole.len() * part / 40]).await;
+        let end = whole.len() * part / 40;
+        if ends.contains(&end) {
+            // What is left is a component, if one that exports less.
+            continue;
+        }
+        let error = load(&whole[..end]).await;
         assert!(
             matches!(error, Error::NotWasm(_) | Error::Invalid(_)),
             "{part}/40: {error}"
         );
     }
+}
+
+fn section_ends(component: &[u8]) -> Vec<usize> {
+    let (mut at, mut ends) = (8, vec![8]);
+    while at < component.len() {
+        let (mut size, mut shift) = (0, 0);
+        loop {
+            at += 1;
+            let byte = usize::from(component[at]);
+            size |= (byte & 0x7f) << shift;
+            shift += 7;
+            if byte & 0x80 == 0 {
+                break;
+            }
+        }
+        at += 1 + size;
+        ends.push(at);
+    }
+    ends
 }
 
 #[tokio::test]
@@ -101,7 +126,7 @@ async fn a_component_says_what_it_imports_exports_and_is_without_being_run() {
 
 #[tokio::test]
 async fn a_manifest_may_ask_for_less_and_a_row_decides() {
-    let manifest = |memory: &str| json!({"plugin": {"name": "acme:prober", "version": "1"}, "limits": {"memory": memory}});
+    let manifest = |memory: &str| json!({"plugin": {"name": "acme:prober", "version": "1.0.0"}, "limits": {"memory": memory}});
     for (asked, row, expected) in [
         ("32MiB", json!(null), 32),
         ("1GiB", json!(null), 256),
@@ -166,10 +191,20 @@ async fn a_tampered_entry_is_not_loaded_and_is_made_anew() {
     for kind in ["cwasm", "offer"] {
         let path = only(dir.path(), kind);
         let sound = fs::read(&path).unwrap();
-        let mut tampered = sound.clone();
-        let middle = tampered.len() / 2;
-        tampered[middle] ^= 1;
-        for planted in [&tampered, &sound[..sound.len() - 1].to_vec(), &vec![]] {
+        // The code's own head and middle, what follows it, and the MAC.
+        let end = sound.len() - 1;
+        let flipped = [0, sound.len() / 2, end - 100, end - 33, end].map(|at| {
+            let mut changed = sound.clone();
+            changed[at] ^= 1;
+            changed
+        });
+        let others = [
+            sound[..end].to_vec(),
+            vec![],
+            [&sound[..], b"x"].concat(),
+            [b"x", &sound[..]].concat(),
+        ];
+        for planted in flipped.iter().chain(&others) {
             fs::write(&path, planted).unwrap();
             use_once(&engine_in(dir.path())).await;
             assert_eq!(fs::read(&path).unwrap(), sound, "{kind}");
@@ -214,5 +249,46 @@ async fn embedded_code_is_used_where_it_fits_and_passed_over_where_not() {
                 .digest(),
             digest
         );
+    }
+}
+
+#[tokio::test]
+async fn a_pinned_component_is_loaded_by_its_digest_alone_once_it_was_compiled() {
+    let dir = tempfile::tempdir().unwrap();
+    let manifest = json!({"plugin": {"name": "acme:prober", "version": "1.2.3"}, "x": 1});
+    let wasm = guest_with(&manifest);
+    let first = Description::read(&wasm).unwrap();
+    let pin = first.digest.as_str();
+    let engine = engine_in(dir.path());
+    let loaded = engine.load_pinned(pin, || Ok(wasm.clone())).await.unwrap();
+    assert_eq!(loaded.description(), &first);
+    let again = engine_in(dir.path())
+        .load_pinned(pin, || panic!("its bytes are not needed"))
+        .await
+        .unwrap();
+    assert_eq!(again.description(), &first);
+    // What was compiled of bytes serves the pin as well, and the other way round.
+    let other = engine.load_bytes(guest().to_vec()).await.unwrap();
+    engine
+        .load_pinned(other.digest(), || panic!("its bytes are not needed"))
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn other_bytes_than_those_that_were_pinned_are_refused_with_both_digests() {
+    let dir = tempfile::tempdir().unwrap();
+    for engine in [new_engine(), engine_in(dir.path())] {
+        let pin = "0".repeat(64);
+        let error = engine
+            .load_pinned(&pin, || Ok(guest().to_vec()))
+            .await
+            .unwrap_err();
+        let found = Description::read(guest()).unwrap().digest;
+        let text = error.to_string();
+        assert!(text.contains(&pin) && text.contains(&found), "{text}");
+        let lost = || Err(std::io::Error::from(std::io::ErrorKind::NotFound));
+        let error = engine.load_pinned(&pin, lost).await.unwrap_err();
+        assert!(matches!(error, Error::Bytes { .. }), "{error}");
     }
 }

@@ -1,0 +1,59 @@
+//! Why a row cannot be used, with what to do about it.
+//!
+//! What `dsh-plugin` says is about a row whose `grants` and `limits` stand in a
+//! patch. Those of an installed plugin stand in the lock, which nobody edits, so
+//! there the fix is a command.
+
+use std::path::Path;
+
+use dsh_plugin::Error;
+use dsh_profile::Row;
+
+/// Why a row cannot be used.
+pub(crate) enum Fault {
+    /// As it is to be told.
+    Told(String),
+    /// What loading or mounting it said.
+    Of(Error),
+}
+
+impl From<Error> for Fault {
+    fn from(error: Error) -> Self {
+        Self::Of(error)
+    }
+}
+
+impl Fault {
+    /// One line, for a row of a profile with this lock.
+    pub(crate) fn text(self, row: &Row, lock: &Path) -> String {
+        match (self, &row.plugin) {
+            (Self::Told(text), None) => text,
+            (Self::Told(text), Some(plugin)) => format!("{plugin}: {text}"),
+            (Self::Of(error), None) => error.to_string(),
+            (Self::Of(error), Some(plugin)) => {
+                let (name, lock) = (&plugin.name, lock.display());
+                let own = row.is_plugins_own();
+                let again = format!("run `dsh plugin add {}`", plugin.source);
+                let text = match error {
+                    Error::NotGranted { import, grant, .. } if own => format!(
+                        "it imports {import}, and {lock} does not grant `{grant}`; run `dsh plugin grant {name} {grant}`"
+                    ),
+                    Error::ExportNotGranted { what, grant, .. } if own => format!(
+                        "{what}, and {lock} does not grant `{grant}`; run `dsh plugin grant {name} {grant}`"
+                    ),
+                    Error::Grant { grant, reason } if own => format!(
+                        "grant `{grant}` in {lock}: {reason}; run `dsh plugin grant {name} {grant}=…`"
+                    ),
+                    Error::Limit { limit, reason } if own => format!(
+                        "limit `{limit}` in {lock}: {reason}; put `limits` for row {} into cordis.patch.yml, or {again}",
+                        row.id
+                    ),
+                    // The package's own words, which name the file.
+                    Error::Bytes { source, .. } => format!("{source}; {again}"),
+                    error => error.to_string(),
+                };
+                format!("{plugin}: {text}")
+            }
+        }
+    }
+}
