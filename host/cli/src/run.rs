@@ -165,6 +165,15 @@ fn preset(rows: &Composition) -> Result<Preset, Failure> {
     })
 }
 
+/// `guardHome: false` of the row `sandbox-policy`: commands under full access
+/// run as the person would run them, and may write to `$DSH_HOME`.
+fn guards_home(rows: &Composition) -> bool {
+    let written = rows
+        .host("sandbox-policy")
+        .and_then(|row| row.config.get("guardHome"));
+    written.and_then(serde_json::Value::as_bool).unwrap_or(true)
+}
+
 fn sandbox(
     composed: &Composed,
     log: &Arc<Log>,
@@ -192,6 +201,7 @@ fn sandbox(
         temp_dir: std::env::temp_dir(),
         helper,
         force,
+        guard_home: guards_home(&composed.rows),
         inherited_env: std::env::vars_os().collect(),
     });
     let observed = composed.rows.host("fs-observation-policy").is_some();
