@@ -330,6 +330,12 @@ fn table() -> Vec<Row> {
         ),
         // Another source.
         row(
+            some("1.0.0", SITE, ""),
+            came("1.0.0", "https://y.example/w.wasm", ""),
+            ok(),
+            Ok(&["its version did not", "it comes from https://y.example"]),
+        ),
+        row(
             some("1.0.0", FILE, ""),
             came("1.0.1", SITE, ""),
             ok(),
