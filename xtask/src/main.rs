@@ -5,6 +5,8 @@
 //! The commands here put those steps in order, so that a fresh checkout needs
 //! one of them and nothing by hand.
 
+#![forbid(unsafe_code)]
+
 mod bench;
 mod cache;
 mod components;

@@ -204,7 +204,12 @@ pub(crate) async fn mount(composed: &Composed) -> Result<Vec<Mount>, Failure> {
     Ok(mounted)
 }
 
-async fn mount_row(engine: &Engine, packages: &Packages, row: &Row) -> Result<Mounted, Fault> {
+/// Mounts one component row as a run does.
+pub(crate) async fn mount_row(
+    engine: &Engine,
+    packages: &Packages,
+    row: &Row,
+) -> Result<Mounted, Fault> {
     let component = load(engine, packages, row).await?;
     let schema = component
         .manifest()

@@ -20,6 +20,7 @@
 //!
 //! A [`Client`] costs nothing until its first request, and trust roots are read
 //! before the first `https` request only.
+#![forbid(unsafe_code)]
 
 mod address;
 mod client;

@@ -33,6 +33,7 @@ fn call<'a>(function: &'static str, ctx: &'a CallContext) -> Call<'a> {
         ctx,
         phase: Phase::Translate,
         timed: true,
+        place: None,
     }
 }
 

@@ -269,6 +269,19 @@ pub struct PromptSection {
     pub complete: bool,
 }
 
+// ---- projection ------------------------------------------------------------
+
+/// A read model that a component folds from the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProjectionSpec {
+    /// Its name, one of the component's.
+    pub key: String,
+    /// A stored state of another version is folded anew.
+    pub version: u32,
+    /// The event kinds that it reads; empty means all.
+    pub kinds: Vec<String>,
+}
+
 // ---- dispatch --------------------------------------------------------------
 
 /// An event that a component listens to.

@@ -7,15 +7,18 @@
 //! Adding one is a file here and a line in [`ALL`].
 
 use std::future::Future;
+use std::sync::atomic::Ordering;
 
 use wasmtime::component::Linker;
 
 use crate::api::PluginError;
-use crate::instance::State;
+use crate::instance::{Exceeded, State};
 
 mod clock;
 mod config;
+mod inbox;
 mod journal;
+mod kv;
 mod log;
 mod process;
 mod random;
@@ -36,7 +39,7 @@ pub(crate) trait Capability: Sync {
 }
 
 /// All that this host provides.
-static ALL: [&dyn Capability; 11] = [
+static ALL: [&dyn Capability; 13] = [
     &Types,
     &log::Capability,
     &config::Capability,
@@ -48,6 +51,8 @@ static ALL: [&dyn Capability; 11] = [
     &workspace::Capability,
     &spill::Capability,
     &process::Capability,
+    &inbox::Capability,
+    &kv::Capability,
 ];
 
 /// The capability behind an interface.
@@ -102,8 +107,28 @@ pub(crate) struct Missing {
 }
 
 impl State {
+    /// Counts a call of an import; traps at the bound on them.
+    fn called(&self) -> wasmtime::Result<()> {
+        let before = self.calls.fetch_add(1, Ordering::Relaxed);
+        if before < self.row.limits.calls {
+            return Ok(());
+        }
+        Err(Exceeded::Calls.into())
+    }
+
+    /// Counts what the call hands over to an import; traps at the bound on it.
+    fn takes(&self, bytes: usize) -> wasmtime::Result<()> {
+        let bytes = bytes as u64;
+        let before = self.handed_over.fetch_add(bytes, Ordering::Relaxed);
+        if before.saturating_add(bytes) <= self.row.limits.output {
+            return Ok(());
+        }
+        Err(Exceeded::Output.into())
+    }
+
     /// Traps unless the phase has come as far as the interface needs.
     fn require(&self, needed: Phase, interface: &'static str) -> wasmtime::Result<()> {
+        self.called()?;
         if self.phase >= needed {
             return Ok(());
         }

@@ -7,17 +7,35 @@
 //! can read.
 #![allow(unsafe_code)]
 
+use std::fs::File;
+use std::os::fd::AsRawFd;
+
 use wasmtime::component::Component;
 
 /// Machine code whose origin was checked by the caller: see the module's head.
-pub(crate) struct Trusted<'a>(pub(crate) &'a [u8]);
+pub(crate) enum Trusted<'a> {
+    Bytes(&'a [u8]),
+    /// At the start of a file, which is mapped: nothing writes to it any more.
+    File(&'a File),
+}
 
 /// Makes a component of machine code.
 ///
 /// # Errors
-/// The code is of another engine, or damaged.
+/// The code is of another engine, or damaged; a file cannot be mapped, as where
+/// there is no `/proc` or nothing of its file system may run.
 pub(crate) fn load(engine: &wasmtime::Engine, code: &Trusted<'_>) -> wasmtime::Result<Component> {
-    // SAFETY: the bytes are what `Engine::precompile_component` returned: they
-    // are part of this executable, or carry a valid MAC under the cache's key.
-    unsafe { Component::deserialize(engine, code.0) }
+    match code {
+        // SAFETY: the bytes are what `Engine::precompile_component` returned: they
+        // are part of this executable, come from the compiler just now, or carry a
+        // valid MAC under the cache's key.
+        Trusted::Bytes(bytes) => unsafe { Component::deserialize(engine, bytes) },
+        Trusted::File(file) => {
+            // The descriptor that was verified, by the one name that it has: what
+            // its path leads to by now may be another file.
+            let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+            // SAFETY: as above, and the cache writes to no file that has its name.
+            unsafe { Component::deserialize_file(engine, path) }
+        }
+    }
 }

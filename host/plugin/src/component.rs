@@ -9,7 +9,9 @@ use std::fmt::{self, Write as _};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use wasmparser::{Chunk, ComponentTypeRef, Encoding, Parser, Payload};
+use wasmparser::{
+    Chunk, ComponentTypeRef, CustomSectionReader, Encoding, KnownCustom, Parser, Payload,
+};
 
 use crate::contract;
 use crate::error::Error;
@@ -19,7 +21,8 @@ use crate::manifest::{self, Manifest};
 pub(crate) const MAX_SIZE: u64 = 64 << 20;
 
 /// An import or export of a component, by its full name.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(transparent)]
 pub struct Interface {
     name: String,
 }
@@ -49,16 +52,40 @@ impl fmt::Display for Interface {
 }
 
 /// What can be told of a component without compiling it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Description {
     /// SHA-256 of its bytes, in lower-case hex.
     pub digest: String,
+    /// Its size in bytes.
+    pub size: u64,
+    /// The newest version of the contract that its imports and exports name; none
+    /// where it has none of the contract.
+    pub contract: Option<String>,
     /// What it imports, in its order.
     pub imports: Vec<Interface>,
     /// What it exports, in its order.
     pub exports: Vec<Interface>,
     /// Its manifest, where it has one.
     pub manifest: Option<Manifest>,
+    /// What its standard metadata sections say.
+    pub metadata: Metadata,
+}
+
+/// Metadata that tools of all kinds write into components, each a text of its own.
+/// Nobody checks it, so it is for people to read and for nothing else.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Metadata {
+    /// Section `authors`.
+    pub authors: Option<String>,
+    /// Section `licenses`: an SPDX expression.
+    pub licences: Option<String>,
+    /// Section `description`.
+    pub description: Option<String>,
+    /// Section `version`.
+    pub version: Option<String>,
+    /// Section `producers`: `language Rust`, `processed-by wit-component 0.254.2`.
+    pub producers: Vec<String>,
 }
 
 impl Description {
@@ -87,16 +114,44 @@ impl Description {
             .map(|section| Manifest::parse(section.as_bytes()))
             .transpose()?;
         let interfaces = |names: Vec<String>| names.into_iter().map(Interface::new).collect();
-        let description = Self {
+        let mut description = Self {
             digest: digest.to_owned(),
+            size: sections.size,
+            contract: None,
             imports: interfaces(sections.imports),
             exports: interfaces(sections.exports),
             manifest,
+            metadata: sections.metadata,
         };
+        let mut newest = None;
         for interface in description.imports.iter().chain(&description.exports) {
             contract::check_version(interface)?;
+            let version = interface.of_contract();
+            newest = newest.max(version.and_then(|(_, text)| semver::Version::parse(text).ok()));
         }
+        description.contract = newest.map(|version| version.to_string());
+        manifest::check(&description)?;
         Ok(description)
+    }
+
+    /// Who made it, by its manifest or else by its metadata.
+    #[must_use]
+    pub fn authors(&self) -> Vec<String> {
+        match &self.manifest {
+            Some(manifest) if !manifest.plugin.authors.is_empty() => {
+                manifest.plugin.authors.clone()
+            }
+            _ => self.metadata.authors.iter().cloned().collect(),
+        }
+    }
+
+    /// Its licence, by its manifest or else by its metadata.
+    #[must_use]
+    pub fn licence(&self) -> Option<&str> {
+        match &self.manifest {
+            Some(manifest) if !manifest.plugin.licence.is_empty() => Some(&manifest.plugin.licence),
+            _ => self.metadata.licences.as_deref(),
+        }
     }
 
     /// Whether it exports this interface of the contract, by its short name.
@@ -112,10 +167,13 @@ impl Description {
 /// code: from it a [`Description`] is made without the component's bytes.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Sections {
+    /// Of the whole component, in bytes.
+    size: u64,
     imports: Vec<String>,
     exports: Vec<String>,
     /// The manifest's text, as it stands.
     manifest: Option<String>,
+    metadata: Metadata,
 }
 
 impl Sections {
@@ -131,7 +189,9 @@ impl Sections {
         if wasmtime::Engine::detect_precompiled(wasm).is_some() {
             return Err(Error::Precompiled);
         }
-        walk(wasm)
+        let mut sections = walk(wasm)?;
+        sections.size = size;
+        Ok(sections)
     }
 }
 
@@ -185,14 +245,49 @@ fn walk(wasm: &[u8]) -> Result<Sections, Error> {
                 }
             }
             Payload::CustomSection(section) if section.name() == manifest::SECTION => {
+                if found.manifest.is_some() {
+                    return Err(Error::Manifest("the component has two of them".to_owned()));
+                }
                 found.manifest = Some(manifest::text(section.data())?.to_owned());
             }
+            Payload::CustomSection(section) => found.metadata.take(&section),
             Payload::End(_) => return Ok(found),
             _ => {}
         }
         rest = rest
             .get(step..)
             .ok_or_else(|| Error::NotWasm("it ends too early".to_owned()))?;
+    }
+}
+
+/// What is kept of a text of the metadata, in bytes.
+const METADATA: usize = 1 << 10;
+
+impl Metadata {
+    fn take(&mut self, section: &CustomSectionReader<'_>) {
+        let kept = |bytes: &[u8]| {
+            let text = String::from_utf8_lossy(&bytes[..bytes.len().min(METADATA)]);
+            Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+        };
+        match section.name() {
+            "authors" => self.authors = kept(section.data()),
+            "licenses" => self.licences = kept(section.data()),
+            "description" => self.description = kept(section.data()),
+            "version" => self.version = kept(section.data()),
+            _ => {
+                let KnownCustom::Producers(fields) = section.as_known() else {
+                    return;
+                };
+                // Damaged, it says nothing, and nothing depends on it.
+                self.producers.clear();
+                for field in fields.into_iter().flatten().take(8) {
+                    for value in field.values.into_iter().flatten().take(8) {
+                        let said = format!("{} {} {}", field.name, value.name, value.version);
+                        self.producers.extend(kept(said.as_bytes()));
+                    }
+                }
+            }
+        }
     }
 }
 

@@ -28,3 +28,67 @@ fn an_empty_component_imports_and_exports_nothing() {
             && description.manifest.is_none()
     );
 }
+
+fn section(name: &str, content: &[u8]) -> Vec<u8> {
+    let mut body = vec![u8::try_from(name.len()).unwrap()];
+    body.extend_from_slice(name.as_bytes());
+    body.extend_from_slice(content);
+    let mut section = vec![0, u8::try_from(body.len()).unwrap()];
+    section.extend(body);
+    section
+}
+
+#[test]
+fn a_component_has_one_manifest() {
+    let mut wasm = b"\0asm\x0d\0\x01\0".to_vec();
+    let manifest = section(
+        "dsh:manifest",
+        br#"{"plugin":{"name":"a:b","version":"1.0.0"}}"#,
+    );
+    wasm.extend(&manifest);
+    assert!(Description::read(&wasm).unwrap().manifest.is_some());
+    wasm.extend(&manifest);
+    let error = Description::read(&wasm).unwrap_err();
+    assert!(matches!(error, Error::Manifest(_)), "{error}");
+}
+
+#[test]
+fn metadata_is_what_other_tools_wrote_and_the_manifest_comes_first() {
+    let mut wasm = b"\0asm\x0d\0\x01\0".to_vec();
+    wasm.extend(section("authors", b"Somebody"));
+    wasm.extend(section("licenses", b"MIT"));
+    wasm.extend(section("version", b"\xff"));
+    wasm.extend(section(
+        "producers",
+        b"\x01\x08language\x01\x04Rust\x061.95.0",
+    ));
+    let size = wasm.len() as u64;
+    let description = Description::read(&wasm).unwrap();
+    assert_eq!(description.size, size);
+    assert_eq!(description.contract, None);
+    assert_eq!(description.authors(), ["Somebody"]);
+    assert_eq!(description.licence(), Some("MIT"));
+    assert_eq!(description.metadata.producers, ["language Rust 1.95.0"]);
+    let said = br#"{"plugin":{"name":"a:b","version":"1.0.0","authors":["A"],"licence":"0BSD"}}"#;
+    wasm.extend(section("dsh:manifest", said));
+    let description = Description::read(&wasm).unwrap();
+    assert_eq!(description.authors(), ["A"]);
+    assert_eq!(description.licence(), Some("0BSD"));
+    // Damaged, it says nothing.
+    let mut wasm = b"\0asm\x0d\0\x01\0".to_vec();
+    wasm.extend(section("producers", b"\xff\xff"));
+    assert_eq!(
+        Description::read(&wasm).unwrap().metadata,
+        Metadata::default()
+    );
+}
+
+#[test]
+fn the_contract_is_the_newest_that_is_named() {
+    let text = r#"(component
+        (import "dsh:plugin/log@0.1.9" (instance))
+        (import "dsh:plugin/work@0.1.10" (instance))
+        (import "wasi:cli/exit@0.2.6" (instance)))"#;
+    let description = Description::read(&wat::parse_str(text).unwrap()).unwrap();
+    assert_eq!(description.contract.as_deref(), Some("0.1.10"));
+}

@@ -1,8 +1,12 @@
 //! A listener in use.
+//!
+//! Being told and deciding are two grants. A row that was granted to watch an
+//! event and answers as if it decided has failed: its answer is not looked at,
+//! its instance is dropped, and three times in a row puts it out of use.
 
 use std::sync::Arc;
 
-use crate::api::{Entry, JsonText};
+use crate::api::{Entry, JsonText, Verdict};
 use crate::call::CallContext;
 use crate::capability::Phase;
 use crate::contract::v0_1::DispatchGuest;
@@ -15,6 +19,7 @@ use crate::warm::Warm;
 #[derive(Clone)]
 pub struct Dispatch {
     warm: Warm<DispatchGuest>,
+    shared: Arc<Shared>,
 }
 
 fn call<'a>(function: &'static str, ctx: &'a CallContext) -> Call<'a> {
@@ -23,21 +28,63 @@ fn call<'a>(function: &'static str, ctx: &'a CallContext) -> Call<'a> {
         ctx,
         phase: Phase::Work,
         timed: true,
+        place: None,
     }
 }
 
 impl Dispatch {
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
         Self {
-            warm: Warm::new(shared),
+            warm: Warm::new(Arc::clone(&shared)),
+            shared,
         }
     }
 
-    /// Tells what happened.
+    /// Whether the row was granted to decide this event, rather than to watch it.
+    #[must_use]
+    pub fn may_decide(&self, event: &str) -> bool {
+        self.shared.linked.row.grants.may_decide(event)
+    }
+
+    /// A check that an answer changes nothing where the row may not decide.
+    fn only_watches<T>(
+        &self,
+        function: &'static str,
+        event: &str,
+        changes: impl FnOnce(&T) -> bool,
+    ) -> impl FnOnce(&T) -> Result<(), CallError> {
+        let refused = (!self.may_decide(event)).then(|| CallError::Undecided {
+            row: self.shared.id().to_owned(),
+            function,
+            event: event.to_owned(),
+        });
+        move |answer| match refused {
+            Some(refused) if changes(answer) => Err(refused),
+            _ => Ok(()),
+        }
+    }
+
+    /// Tells what happened. From inside of a call of this very instance, it is
+    /// told when that is over, and nobody waits for it.
     ///
     /// # Errors
     /// As every call: [`CallError`].
     pub async fn notify(
+        &self,
+        ctx: &CallContext,
+        event: &str,
+        payloads: Vec<JsonText>,
+    ) -> Result<(), CallError> {
+        if self.warm.is_on_the_stack() {
+            let (listener, ctx, event) = (self.clone(), ctx.clone(), event.to_owned());
+            // A task of its own is inside of nothing.
+            tokio::spawn(async move { listener.notify_now(&ctx, &event, payloads).await });
+            return Ok(());
+        }
+        self.notify_now(ctx, event, payloads).await
+    }
+
+    async fn notify_now(
         &self,
         ctx: &CallContext,
         event: &str,
@@ -60,13 +107,16 @@ impl Dispatch {
     /// Asks for a decision.
     ///
     /// # Errors
-    /// As every call: [`CallError`].
+    /// As every call: [`CallError`]; [`CallError::Undecided`] where it answers
+    /// and may only watch.
     pub async fn decide(
         &self,
         ctx: &CallContext,
         event: &str,
         payload: JsonText,
     ) -> Result<Option<JsonText>, CallError> {
+        let function = "dispatch.decide";
+        let check = self.only_watches(function, event, Option::is_some);
         let event = event.to_owned();
         let body = |mut live: Live<DispatchGuest>| async move {
             let decided = live
@@ -77,7 +127,7 @@ impl Dispatch {
         };
         Ok(self
             .warm
-            .call(None, call("dispatch.decide", ctx), body)
+            .call_checked(None, call(function, ctx), body, check)
             .await?
             .1)
     }
@@ -85,13 +135,18 @@ impl Dispatch {
     /// On the way in.
     ///
     /// # Errors
-    /// As every call: [`CallError`].
+    /// As every call: [`CallError`]; [`CallError::Undecided`] where it rewrites
+    /// or settles and may only watch.
     pub async fn enter(
         &self,
         ctx: &CallContext,
         event: &str,
         payload: JsonText,
     ) -> Result<Entry, CallError> {
+        let function = "dispatch.enter";
+        let check = self.only_watches(function, event, |entry: &Entry| {
+            entry.verdict != Verdict::Proceed
+        });
         let event = event.to_owned();
         let body = |mut live: Live<DispatchGuest>| async move {
             let entry = live
@@ -105,7 +160,7 @@ impl Dispatch {
         };
         Ok(self
             .warm
-            .call(None, call("dispatch.enter", ctx), body)
+            .call_checked(None, call(function, ctx), body, check)
             .await?
             .1)
     }
@@ -113,7 +168,8 @@ impl Dispatch {
     /// On the way out.
     ///
     /// # Errors
-    /// As every call: [`CallError`].
+    /// As every call: [`CallError`]; [`CallError::Undecided`] where it changes
+    /// the outcome and may only watch.
     pub async fn leave(
         &self,
         ctx: &CallContext,
@@ -121,6 +177,8 @@ impl Dispatch {
         carry: String,
         outcome: JsonText,
     ) -> Result<Option<JsonText>, CallError> {
+        let function = "dispatch.leave";
+        let check = self.only_watches(function, event, Option::is_some);
         let event = event.to_owned();
         let body = |mut live: Live<DispatchGuest>| async move {
             let left = live
@@ -131,7 +189,7 @@ impl Dispatch {
         };
         Ok(self
             .warm
-            .call(None, call("dispatch.leave", ctx), body)
+            .call_checked(None, call(function, ctx), body, check)
             .await?
             .1)
     }

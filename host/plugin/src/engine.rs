@@ -3,9 +3,10 @@
 //! Epochs interrupt, not fuel: they cost half as much and stop a loop within a
 //! tick. `concurrency_support` is off, which makes a call four times cheaper;
 //! the contract has no `async func`. Instances are allocated on demand: no slots
-//! to run out of and nothing to pay before the first. Backtraces are kept for the
-//! log of who works on a component. Cranelift compiles; what it makes is kept
-//! (`cache`).
+//! to run out of and nothing to pay before the first. Machine code carries no map
+//! of addresses and no unwind tables, which nothing here reads and every start
+//! would verify: traps name functions without them. Cranelift compiles; what it
+//! makes is kept (`cache`).
 //!
 //! Compiling is the most that a component can make the host do before it runs
 //! (350 MB for 12 MB of it), so one compiles at a time.
@@ -40,6 +41,8 @@ fn config() -> Config {
     config.max_wasm_stack(WASM_STACK);
     config.async_stack_size(FIBER_STACK);
     config.wasm_backtrace_details(WasmBacktraceDetails::Disable);
+    config.generate_address_map(false);
+    config.native_unwind_info(false);
     config
 }
 
@@ -157,6 +160,14 @@ impl Engine {
     #[must_use]
     pub fn cache_problem(&self) -> Option<&str> {
         self.inner.cache_problem.as_deref()
+    }
+
+    /// Removes from the cache what nobody used for long. Compiling does so by
+    /// itself; this is for who changes what is installed.
+    pub fn sweep_cache(&self) {
+        if let Some(cache) = &self.inner.cache {
+            cache.sweep(&self.inner.fingerprint);
+        }
     }
 
     /// Mounts a row: checks its grants, links it, and asks it once what it offers.

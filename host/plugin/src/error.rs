@@ -34,9 +34,12 @@ pub enum Error {
     NotWasm(String),
     /// A core module.
     #[error(
-        "a core WebAssembly module, not a component: make one of it with `wasm-tools component new`"
+        "a core WebAssembly module without a component-type section, not a component: build it with bindings of dsh:plugin (wit-bindgen writes that section), or embed them with `wasm-tools component embed`"
     )]
     CoreModule,
+    /// A core module that no component can be made of.
+    #[error("no component can be made of this core module: {0}")]
+    Componentise(String),
     /// Machine code, which is never taken from a file that somebody hands in.
     #[error("precompiled machine code is not taken: give the component that it was made from")]
     Precompiled,
@@ -162,8 +165,9 @@ pub enum Error {
     },
 }
 
-/// How a call ended that did not return. But for [`CallError::Plugin`] and
-/// [`CallError::Quarantined`], the instance that it ran on is gone.
+/// How a call ended that did not return. But for [`CallError::Plugin`],
+/// [`CallError::OnStack`] and [`CallError::Quarantined`], the instance that it
+/// ran on is gone.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {
@@ -220,6 +224,72 @@ pub enum CallError {
         /// The cap in bytes.
         limit: u64,
     },
+    /// It handed over more in one go than it may.
+    #[error("{row}: the component handed over more than {limit} bytes in one go in {function}")]
+    Text {
+        /// The row.
+        row: String,
+        /// The function that was called.
+        function: &'static str,
+        /// The cap in bytes.
+        limit: u64,
+    },
+    /// It called imports more often than it may.
+    #[error("{row}: the component called its imports more than {limit} times in {function}")]
+    Calls {
+        /// The row.
+        row: String,
+        /// The function that was called.
+        function: &'static str,
+        /// The cap.
+        limit: u64,
+    },
+    /// It asked for larger tables than it may have, and then failed.
+    #[error(
+        "{row}: the component's tables are too large in {function}: {limit} elements are allowed"
+    )]
+    Tables {
+        /// The row.
+        row: String,
+        /// The function that was called.
+        function: &'static str,
+        /// The cap in elements.
+        limit: u64,
+    },
+    /// It is made of more instances, memories or tables than it may be.
+    #[error("{row}: the component has too many parts in {function}: {limit} of {what} are allowed")]
+    Parts {
+        /// The row.
+        row: String,
+        /// The function that was called.
+        function: &'static str,
+        /// `instance`, `memory` or `table`.
+        what: &'static str,
+        /// The cap.
+        limit: u64,
+    },
+    /// It was granted to watch an event, and answered as if it decided it.
+    #[error(
+        "{row}: the component would decide {event} in {function}, which it was granted to watch only"
+    )]
+    Undecided {
+        /// The row.
+        row: String,
+        /// The function that was called.
+        function: &'static str,
+        /// The event.
+        event: String,
+    },
+    /// Its instance is already in the same chain of calls.
+    #[error(
+        "{row}: {function} was skipped, as the component is already at work in the same chain of calls"
+    )]
+    OnStack {
+        /// The row.
+        row: String,
+        /// The function that was called.
+        function: &'static str,
+    },
     /// The call's token was cancelled and the component did not return in time.
     #[error("{row}: {function} was cancelled")]
     Cancelled {
@@ -266,7 +336,13 @@ impl CallError {
             Self::Memory { .. } => "PLUGIN_MEMORY",
             Self::Cpu { .. } => "PLUGIN_CPU",
             Self::Timeout { .. } => "TIMEOUT",
-            Self::Output { .. } => "LIMIT",
+            Self::Output { .. } => "PLUGIN_OUTPUT",
+            Self::Text { .. } => "PLUGIN_TEXT",
+            Self::Calls { .. } => "PLUGIN_CALLS",
+            Self::Tables { .. } => "PLUGIN_TABLES",
+            Self::Parts { .. } => "PLUGIN_PARTS",
+            Self::Undecided { .. } => "DENIED",
+            Self::OnStack { .. } => "PLUGIN_ON_STACK",
             Self::Cancelled { .. } => "CANCELLED",
             Self::Gone { .. } => "PLUGIN_GONE",
             Self::Quarantined { .. } => "PLUGIN_QUARANTINED",
@@ -295,6 +371,11 @@ impl CallError {
                 | Self::Cpu { .. }
                 | Self::Timeout { .. }
                 | Self::Output { .. }
+                | Self::Text { .. }
+                | Self::Calls { .. }
+                | Self::Tables { .. }
+                | Self::Parts { .. }
+                | Self::Undecided { .. }
         )
     }
 }

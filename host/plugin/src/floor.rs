@@ -18,7 +18,7 @@ pub fn load(files: &[impl AsRef<Path>]) -> io::Result<()> {
     for file in files {
         let packed = std::fs::read(file)?;
         let code = packed.get(aot::HEAD..).unwrap_or_default();
-        let component = code::load(&engine, &Trusted(code))
+        let component = code::load(&engine, &Trusted::Bytes(code))
             .map_err(|error| io::Error::other(format!("{error:#}")))?;
         std::hint::black_box(component);
     }

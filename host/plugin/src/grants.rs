@@ -8,10 +8,17 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::component::Interface;
 use crate::error::Error;
+use crate::port::KvScope;
+
+mod parse;
+mod value;
+
+/// The event whose answer stands for a person's: a grant of its own.
+const APPROVAL: &str = "approval/request";
 
 /// Event kinds of the common vocabulary that a row may be granted by name; all
 /// others outside a plugin's own namespace are the host's.
@@ -46,36 +53,87 @@ const RESERVED: [&str; 24] = [
     "user",
 ];
 
-/// Grants whose parameters are not looked at yet: nothing uses them.
-const LATER: [&str; 13] = [
-    "inbox",
-    "people",
-    "agents",
-    "jobs",
-    "llm",
-    "http",
-    "secret",
-    "kv",
-    "attachments",
-    "pictures",
-    "dir",
-    "env",
-    "tool-names",
-];
-
 /// A row's grants.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Grants {
     names: BTreeSet<String>,
-    /// `workspace`: whether files may be changed.
-    pub(crate) workspace_write: bool,
+    pub(crate) workspace: WorkspaceGrant,
     /// `process`: which programs may be run.
     pub(crate) programs: Programs,
     /// `journal`: kinds beside the plugin's own namespace.
     pub(crate) kinds: Vec<String>,
+    /// `inbox`: how often in a row it may wake an idle agent.
+    pub(crate) wakes: u32,
+    pub(crate) kv: KvGrant,
+    /// `spill`: bytes of all that it stores while it is mounted.
+    pub(crate) spill_quota: Option<u64>,
+    attachments_quota: Option<u64>,
+    agents: Budget,
+    jobs: Budget,
+    llm_tokens: Option<u64>,
+    http: Vec<String>,
+    secrets: Vec<SecretGrant>,
     routes: Vec<RouteGrant>,
     observe: Vec<String>,
     decide: Vec<String>,
+    tool_names: Vec<String>,
+    dirs: Vec<DirGrant>,
+    env: Vec<String>,
+}
+
+/// `workspace`: which files, and whether they may be changed.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct WorkspaceGrant {
+    /// Directories that every path must lie below, as they were written:
+    /// absolute, or relative to the session's working directory. None: any.
+    pub(crate) roots: Option<Vec<String>>,
+    pub(crate) write: bool,
+}
+
+/// `kv`: how much, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct KvGrant {
+    /// Bytes of all keys and values of one scope.
+    pub(crate) quota: u64,
+    pub(crate) scopes: Vec<KvScope>,
+}
+
+impl Default for KvGrant {
+    fn default() -> Self {
+        Self {
+            quota: 1 << 20,
+            scopes: KvScope::ALL.to_vec(),
+        }
+    }
+}
+
+/// How many, how deep and at what cost: of `agents` and `jobs`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Budget {
+    depth: Option<u64>,
+    number: Option<u64>,
+    budget: Option<u64>,
+}
+
+/// `secret`: a header that the host writes, for one host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SecretGrant {
+    /// The credential's name.
+    pub name: String,
+    /// The header that it goes into.
+    pub header: String,
+    /// The host that gets it.
+    pub host: String,
+}
+
+/// `dir`: a directory of this machine, for a component made of an ordinary
+/// program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DirGrant {
+    /// Absolute.
+    pub path: String,
+    /// Whether it may be changed.
+    pub write: bool,
 }
 
 /// Where an adapter's conversations may go, and with whose credential.
@@ -130,9 +188,9 @@ impl Grants {
             Value::Null => {}
             Value::Array(names) => {
                 for name in names {
-                    let name = name
-                        .as_str()
-                        .ok_or_else(|| bad("grants", "must be names, or an object by name"))?;
+                    let name = name.as_str().ok_or_else(|| {
+                        parse::bad("grants", "must be names, or an object by name")
+                    })?;
                     grants.add(name, &Value::Bool(true))?;
                 }
             }
@@ -142,34 +200,13 @@ impl Grants {
                 }
             }
             _ => {
-                return Err(bad(
+                return Err(parse::bad(
                     "grants",
                     "must be an object by name, or a list of names",
                 ));
             }
         }
         Ok(grants)
-    }
-
-    fn add(&mut self, name: &str, parameters: &Value) -> Result<(), Error> {
-        if matches!(parameters, Value::Bool(false) | Value::Null) {
-            return Ok(());
-        }
-        match name {
-            "clock" | "random" | "session" | "spill" | "prompt.complete" => {
-                plain(name, parameters)?;
-            }
-            "workspace" => self.workspace_write = workspace(parameters)?,
-            "process" => self.programs = process(parameters)?,
-            "journal" => self.kinds = journal(parameters)?,
-            "route" => self.routes = routes(parameters)?,
-            "observe" => self.observe = names(name, parameters, "events")?,
-            "decide" => self.decide = names(name, parameters, "events")?,
-            _ if LATER.contains(&name) => {}
-            _ => return Err(bad(name, "there is no such grant")),
-        }
-        self.names.insert(name.to_owned());
-        Ok(())
     }
 
     /// Whether a grant of this name is there.
@@ -187,16 +224,42 @@ impl Grants {
     /// Whether its listener may be told of this event.
     #[must_use]
     pub fn may_listen(&self, event: &str) -> bool {
-        self.observe
-            .iter()
-            .chain(&self.decide)
-            .any(|granted| granted == event)
+        self.may_decide(event) || self.observe.iter().any(|granted| granted == event)
     }
 
-    /// Whether its listener may decide this event.
+    /// Whether its listener may decide this event, which is more than being
+    /// told of it.
     #[must_use]
     pub fn may_decide(&self, event: &str) -> bool {
+        if event == APPROVAL {
+            return self.has("approval");
+        }
         self.decide.iter().any(|granted| granted == event)
+    }
+
+    /// Whether it may offer a tool of this name: any, unless names were
+    /// granted.
+    #[must_use]
+    pub fn may_name_tool(&self, tool: &str) -> bool {
+        !self.has("tool-names") || self.tool_names.iter().any(|granted| granted == tool)
+    }
+
+    /// Headers that the host writes for it.
+    #[must_use]
+    pub fn secrets(&self) -> &[SecretGrant] {
+        &self.secrets
+    }
+
+    /// Directories of this machine that it sees.
+    #[must_use]
+    pub fn dirs(&self) -> &[DirGrant] {
+        &self.dirs
+    }
+
+    /// Environment variables that it sees, by name.
+    #[must_use]
+    pub fn env(&self) -> &[String] {
+        &self.env
     }
 }
 
@@ -232,9 +295,9 @@ pub(crate) fn need(import: &Interface) -> Need {
         "spill" => Need::Grant("spill"),
         "process" => Need::Grant("process"),
         "http" => Need::NotYet("requests of its own"),
-        "kv" => Need::NotYet("a durable map"),
+        "kv" => Need::Grant("kv"),
         "llm" => Need::NotYet("auxiliary model calls"),
-        "inbox" => Need::NotYet("input put in front of the agent"),
+        "inbox" => Need::Grant("inbox"),
         "attachments" => Need::NotYet("attachments"),
         "pictures" => Need::NotYet("pictures"),
         _ => Need::Unknown,
@@ -251,143 +314,6 @@ pub(crate) fn may_append(kind: &str, granted: &[String], own: &[String], namespa
             .is_some_and(|(prefix, rest)| prefix == namespace && !rest.is_empty())
         && own.iter().any(|named| named == kind);
     mine || granted.iter().any(|named| named == kind)
-}
-
-fn bad(grant: &str, reason: impl Into<String>) -> Error {
-    Error::Grant {
-        grant: grant.to_owned(),
-        reason: reason.into(),
-    }
-}
-
-fn plain(name: &str, parameters: &Value) -> Result<(), Error> {
-    match parameters {
-        Value::Bool(true) => Ok(()),
-        Value::Object(members) if members.is_empty() => Ok(()),
-        _ => Err(bad(name, "it has no parameters: write `true`")),
-    }
-}
-
-fn only(name: &str, members: &Map<String, Value>, known: &[&str]) -> Result<(), Error> {
-    match members.keys().find(|key| !known.contains(&key.as_str())) {
-        Some(key) => Err(bad(
-            name,
-            format!("it has no parameter `{key}`, but {}", known.join(", ")),
-        )),
-        None => Ok(()),
-    }
-}
-
-/// A list of texts, or an object with one under `member`.
-fn names(name: &str, parameters: &Value, member: &str) -> Result<Vec<String>, Error> {
-    let list = match parameters {
-        Value::Object(members) => {
-            only(name, members, &[member])?;
-            members.get(member).unwrap_or(&Value::Null)
-        }
-        other => other,
-    };
-    list.as_array()
-        .and_then(|items| {
-            items
-                .iter()
-                .map(|item| item.as_str().map(str::to_owned))
-                .collect()
-        })
-        .ok_or_else(|| bad(name, format!("write a list of {member}")))
-}
-
-fn workspace(parameters: &Value) -> Result<bool, Error> {
-    match parameters {
-        Value::Bool(true) => Ok(false),
-        Value::Object(members) => {
-            only("workspace", members, &["write"])?;
-            match members.get("write") {
-                None => Ok(false),
-                Some(write) => write
-                    .as_bool()
-                    .ok_or_else(|| bad("workspace", "`write` is true or false")),
-            }
-        }
-        _ => Err(bad(
-            "workspace",
-            "write `true` to read, or `{write: true}` to change files as well",
-        )),
-    }
-}
-
-fn process(parameters: &Value) -> Result<Programs, Error> {
-    let hint = "write `shell`, or a list of programs";
-    match parameters {
-        Value::String(text) if text == "shell" => Ok(Programs::Shell),
-        Value::Object(members) => {
-            only("process", members, &["shell", "programs"])?;
-            match members.get("shell") {
-                Some(Value::Bool(true)) => Ok(Programs::Shell),
-                Some(Value::Bool(false)) | None => Ok(Programs::Named(names(
-                    "process",
-                    members
-                        .get("programs")
-                        .ok_or_else(|| bad("process", hint))?,
-                    "programs",
-                )?)),
-                Some(_) => Err(bad("process", hint)),
-            }
-        }
-        Value::Array(_) => Ok(Programs::Named(names("process", parameters, "programs")?)),
-        _ => Err(bad("process", hint)),
-    }
-}
-
-fn journal(parameters: &Value) -> Result<Vec<String>, Error> {
-    if matches!(parameters, Value::Bool(true)) {
-        return Ok(Vec::new());
-    }
-    let kinds = names("journal", parameters, "kinds")?;
-    match kinds
-        .iter()
-        .find(|kind| !COMMON_KINDS.contains(&kind.as_str()))
-    {
-        Some(kind) => Err(bad(
-            "journal",
-            format!(
-                "{kind} cannot be granted: a plugin appends kinds of its own namespace that its manifest names, and of the others only {}",
-                COMMON_KINDS.join(", ")
-            ),
-        )),
-        None => Ok(kinds),
-    }
-}
-
-fn routes(parameters: &Value) -> Result<Vec<RouteGrant>, Error> {
-    match parameters {
-        Value::Array(items) => items.iter().map(route).collect(),
-        other => Ok(vec![route(other)?]),
-    }
-}
-
-fn route(value: &Value) -> Result<RouteGrant, Error> {
-    let members = value
-        .as_object()
-        .ok_or_else(|| bad("route", "write `{provider, origins, credential}`"))?;
-    only("route", members, &["provider", "origins", "credential"])?;
-    let provider = members.get("provider").and_then(Value::as_str);
-    let credential = match members.get("credential") {
-        None | Some(Value::Null) => None,
-        Some(Value::String(name)) => Some(name.clone()),
-        Some(_) => return Err(bad("route", "`credential` is a credential's name")),
-    };
-    Ok(RouteGrant {
-        provider: provider
-            .ok_or_else(|| bad("route", "`provider` is missing"))?
-            .to_owned(),
-        origins: names(
-            "route",
-            members.get("origins").unwrap_or(&Value::Array(vec![])),
-            "origins",
-        )?,
-        credential,
-    })
 }
 
 #[cfg(test)]

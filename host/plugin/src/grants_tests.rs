@@ -24,7 +24,12 @@ fn an_import_needs_the_grant_of_its_capability() {
         ("dsh:plugin/workspace@0.1.0", Need::Grant("workspace")),
         ("dsh:plugin/spill@0.1.0", Need::Grant("spill")),
         ("dsh:plugin/process@0.1.0", Need::Grant("process")),
-        ("dsh:plugin/kv@0.1.0", Need::NotYet("a durable map")),
+        ("dsh:plugin/kv@0.1.0", Need::Grant("kv")),
+        ("dsh:plugin/inbox@0.1.0", Need::Grant("inbox")),
+        (
+            "dsh:plugin/llm@0.1.0",
+            Need::NotYet("auxiliary model calls"),
+        ),
         ("dsh:plugin/people@0.1.0", Need::Unknown),
         ("wasi:cli/environment@0.2.6", Need::NotYet("WASI")),
         ("acme:other/log@0.1.0", Need::Unknown),
@@ -51,7 +56,10 @@ fn what_is_no_grant_or_not_of_its_shape_is_refused() {
         json!({"everything": true}),
         json!({"clock": {"fast": true}}),
         json!({"workspace": "write"}),
-        json!({"workspace": {"read": ["/etc"]}}),
+        json!({"workspace": {"read": "/etc"}}),
+        json!({"workspace": {"read": []}}),
+        json!({"workspace": {"read": [""]}}),
+        json!({"workspace": {"roots": ["/etc"]}}),
         json!({"workspace": {"write": "yes"}}),
         json!({"process": true}),
         json!({"process": "sh"}),
@@ -63,6 +71,33 @@ fn what_is_no_grant_or_not_of_its_shape_is_refused() {
         json!({"route": "deepseek"}),
         json!({"route": {"origins": []}}),
         json!({"observe": true}),
+        json!({"observe": ["everything"]}),
+        json!({"observe": ["approval/request"]}),
+        json!({"decide": ["tools/pre-execute", "approval/request"]}),
+        json!({"approval": ["tools/pre-execute"]}),
+        json!({"inbox": {"wake": -1}}),
+        json!({"inbox": {"wake": true}}),
+        json!({"inbox": ["wake"]}),
+        json!({"people": 3}),
+        json!({"agents": {"deep": 1}}),
+        json!({"jobs": {"number": "many"}}),
+        json!({"llm": {"tokens": 1.5}}),
+        json!({"llm": 1000}),
+        json!({"kv": {"quota": "lots"}}),
+        json!({"kv": {"scopes": ["world"]}}),
+        json!({"kv": ["profile"]}),
+        json!({"spill": {"quota": -1}}),
+        json!({"attachments": "all"}),
+        json!({"pictures": {"quota": 1}}),
+        json!({"secret": {"name": "KEY", "host": "a.example"}}),
+        json!({"secret": {"name": "KEY", "header": "x:y", "host": "a.example"}}),
+        json!({"secret": {"name": "KEY", "header": "x-key", "host": "https://a.example"}}),
+        json!({"tool-names": "one"}),
+        json!({"dir": "/tmp"}),
+        json!({"dir": {"path": "tmp"}}),
+        json!({"dir": {"path": "/tmp", "mode": "w"}}),
+        json!({"env": ["A=1"]}),
+        json!({"env": {"A": "1"}}),
         json!(["clock", 1]),
         json!("clock"),
     ] {
@@ -74,11 +109,14 @@ fn what_is_no_grant_or_not_of_its_shape_is_refused() {
 }
 
 #[test]
-fn a_workspace_is_read_only_unless_it_says_write() {
-    assert!(!parse(json!({"workspace": true})).workspace_write);
-    assert!(!parse(json!({"workspace": {}})).workspace_write);
-    assert!(!parse(json!({"workspace": {"write": false}})).workspace_write);
-    assert!(parse(json!({"workspace": {"write": true}})).workspace_write);
+fn a_workspace_is_read_only_unless_it_says_write_and_reaches_as_far_as_it_says() {
+    for value in [json!(true), json!({}), json!({"write": false})] {
+        let grant = parse(json!({"workspace": value})).workspace;
+        assert!(!grant.write && grant.roots.is_none(), "{value}");
+    }
+    let grant = parse(json!({"workspace": {"read": ["src", "/usr"], "write": true}})).workspace;
+    assert!(grant.write);
+    assert_eq!(grant.roots.unwrap(), ["src", "/usr"]);
 }
 
 #[test]
@@ -131,6 +169,103 @@ fn deciding_is_more_than_watching() {
     assert!(grants.may_listen("session/event") && grants.may_listen("tools/pre-execute"));
     assert!(grants.may_decide("tools/pre-execute") && !grants.may_decide("session/event"));
     assert!(!grants.may_listen("approval/request"));
+}
+
+#[test]
+fn answering_for_a_person_is_a_grant_of_its_own() {
+    let all = parse(json!({"observe": ["tools/pre-execute"], "decide": ["tools/pre-execute"]}));
+    assert!(!all.may_listen("approval/request") && !all.may_decide("approval/request"));
+    let approval = parse(json!({"approval": true}));
+    assert!(approval.may_listen("approval/request") && approval.may_decide("approval/request"));
+    assert!(!approval.may_decide("tools/pre-execute"));
+}
+
+#[test]
+fn tools_are_named_freely_unless_names_were_granted() {
+    assert!(Grants::none().may_name_tool("anything"));
+    let named = parse(json!({"tool-names": ["one"]}));
+    assert!(named.may_name_tool("one") && !named.may_name_tool("two"));
+}
+
+#[test]
+fn an_address_that_could_be_read_in_two_ways_is_refused() {
+    for (place, one) in [
+        ("https://api.example", true),
+        ("https://api.example:8443/v1/", true),
+        ("http://127.0.0.1:80", true),
+        ("https://[::1]:443/a", true),
+        ("https://", false),
+        ("ftp://api.example", false),
+        ("api.example", false),
+        ("https://user@api.example", false),
+        ("https://api.example:0", false),
+        ("https://api.example:70000", false),
+        ("https://api.example:", false),
+        ("https://*.example", false),
+        ("https://API.example", false),
+        ("https://api.example./", false),
+        ("https://api.example/?q", false),
+        ("https://api.example/#f", false),
+        ("https://api.example/../b", false),
+        ("https://api.example/%2e", false),
+        ("https://api.example\\b", false),
+        ("https://ap\u{456}.example", false),
+        ("https://[::1", false),
+        ("https://[127.0.0.1]", false),
+    ] {
+        let parsed = Grants::parse(&json!({"http": [place]}));
+        assert_eq!(parsed.is_ok(), one, "{place}");
+        if let Err(error) = parsed {
+            assert!(!error.to_string().contains("user@"), "{error}");
+        }
+    }
+}
+
+#[test]
+fn what_is_written_of_grants_reads_back_as_the_same() {
+    for value in [
+        json!({}),
+        json!([
+            "clock",
+            "random",
+            "session",
+            "people",
+            "pictures",
+            "prompt.complete",
+            "approval",
+            "spill"
+        ]),
+        json!({"workspace": true}),
+        json!({"workspace": {"write": true}}),
+        json!({"workspace": {"read": ["src"]}}),
+        json!({"workspace": {"read": ["src"], "write": true}}),
+        json!({"process": "shell"}),
+        json!({"process": ["git"]}),
+        json!({"journal": true}),
+        json!({"journal": ["todo/write"]}),
+        json!({"inbox": true}),
+        json!({"inbox": {"wake": 3}}),
+        json!({"kv": true}),
+        json!({"kv": {"quota": "2MiB", "scopes": ["session", "profile"]}}),
+        json!({"agents": true, "jobs": {"depth": 2, "number": 3, "budget": 1000}}),
+        json!({"llm": true}),
+        json!({"llm": {"tokens": 5}}),
+        json!({"http": ["https://a.example/v1"]}),
+        json!({"secret": {"name": "KEY", "header": "x-key", "host": "a.example"}}),
+        json!({"route": [{"provider": "a"}, {"provider": "b", "origins": ["https://b.example"], "credential": "B"}]}),
+        json!({"observe": ["session/event"], "decide": ["tools/pre-execute"]}),
+        json!({"tool-names": ["one"], "env": ["HOME"]}),
+        json!({"dir": [{"path": "/tmp"}, {"path": "/srv", "mode": "rw"}]}),
+        json!({"spill": {"quota": 5}, "attachments": {"quota": "1KiB"}}),
+    ] {
+        let grants = Grants::parse(&value).unwrap_or_else(|error| panic!("{value}: {error}"));
+        let written = Value::Object(grants.to_value());
+        assert_eq!(
+            Grants::parse(&written).unwrap(),
+            grants,
+            "{value} as {written}"
+        );
+    }
 }
 
 #[test]

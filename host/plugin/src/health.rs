@@ -38,16 +38,22 @@ impl Health {
         })
     }
 
-    /// Counts how a call ended.
-    pub(crate) fn note<T>(&self, result: &Result<T, CallError>) {
+    /// Counts how a call ended; returns how many failures there were where this
+    /// one puts the row out of use, which happens once.
+    pub(crate) fn note<T>(&self, result: &Result<T, CallError>) -> Option<u32> {
         let mut failures = self.lock();
         match result {
             Err(error) if error.is_failure_of_component() => {
                 failures.count += 1;
                 failures.last = error.to_string();
+                // Calls that were under way may still fail after it.
+                (failures.count == PATIENCE).then_some(PATIENCE)
             }
-            Ok(_) | Err(CallError::Plugin(_)) if failures.count < PATIENCE => failures.count = 0,
-            _ => {}
+            Ok(_) | Err(CallError::Plugin(_)) if failures.count < PATIENCE => {
+                failures.count = 0;
+                None
+            }
+            _ => None,
         }
     }
 
@@ -74,12 +80,13 @@ mod tests {
     #[test]
     fn three_failures_in_a_row_put_a_row_out_of_use_for_good() {
         let health = Health::default();
-        for _ in 0..3 {
+        for out_of_use in [None, None, Some(3)] {
             health.check("r").unwrap();
-            health.note(&trap());
+            assert_eq!(health.note(&trap()), out_of_use);
         }
+        assert_eq!(health.note(&trap()), None, "it is said once");
         let Err(CallError::Quarantined {
-            failures: 3, last, ..
+            failures: 4, last, ..
         }) = health.check("r")
         else {
             panic!()

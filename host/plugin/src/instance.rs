@@ -8,6 +8,7 @@
 
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use wasmtime::component::{Instance, InstancePre};
 use wasmtime::{ResourceLimiter, Store, Trap, UpdateDeadline};
@@ -22,7 +23,7 @@ use crate::grants::Grants;
 use crate::limits::Limits;
 use crate::port::Level;
 use crate::run::{self, Bounds, Meter, Stopped};
-use crate::ticker;
+use crate::{stack, ticker};
 
 /// What a row's instances have in common.
 pub(crate) struct RowInfo {
@@ -32,10 +33,14 @@ pub(crate) struct RowInfo {
     pub(crate) namespace: String,
     /// Event kinds that its manifest names.
     pub(crate) appends: Vec<String>,
+    /// Message source kinds that its manifest names.
+    pub(crate) sources: Vec<String>,
     pub(crate) config: String,
     pub(crate) grants: Grants,
     pub(crate) limits: Limits,
     pub(crate) host_version: String,
+    /// Bytes that it stored through `spill`.
+    pub(crate) spilled: AtomicU64,
 }
 
 /// A store's data: all that an import can see.
@@ -45,11 +50,22 @@ pub(crate) struct State {
     pub(crate) phase: Phase,
     pub(crate) lines: Lines,
     pub(crate) meter: Arc<Meter>,
+    /// Imports that the call called, and bytes that it handed to them.
+    pub(crate) calls: AtomicU64,
+    pub(crate) handed_over: AtomicU64,
     usage: Usage,
 }
 
-/// Elements of all tables of an instance together.
-const TABLE_ELEMENTS: usize = 20_000;
+/// Tables of an instance; what they hold is bounded on its own.
+const TABLES: usize = 32;
+
+/// What a growth that was refused was of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Refused {
+    Nothing,
+    Memory,
+    Elements,
+}
 
 /// What an instance holds. Memories and tables are charged together, so that
 /// many small ones do not add up to more than one large one.
@@ -57,9 +73,28 @@ struct Usage {
     memory: usize,
     max_memory: usize,
     elements: usize,
+    max_elements: usize,
+    max_instances: usize,
+    max_memories: usize,
     /// A growth that was allowed; taken back if it then fails.
     last: usize,
-    refused: bool,
+    refused: Refused,
+}
+
+impl Usage {
+    fn under(limits: &Limits) -> Self {
+        let number = |limit| usize::try_from(limit).unwrap_or(usize::MAX);
+        Self {
+            memory: 0,
+            max_memory: number(limits.memory),
+            elements: 0,
+            max_elements: number(limits.tables),
+            max_instances: number(limits.instances),
+            max_memories: number(limits.memories),
+            last: 0,
+            refused: Refused::Nothing,
+        }
+    }
 }
 
 impl ResourceLimiter for Usage {
@@ -78,7 +113,7 @@ impl ResourceLimiter for Usage {
             self.memory += more;
             self.last = more;
         } else {
-            self.refused = true;
+            self.refused = Refused::Memory;
             self.last = 0;
         }
         Ok(allowed)
@@ -99,25 +134,25 @@ impl ResourceLimiter for Usage {
         let allowed = self
             .elements
             .checked_add(more)
-            .is_some_and(|sum| sum <= TABLE_ELEMENTS);
+            .is_some_and(|sum| sum <= self.max_elements);
         if allowed {
             self.elements += more;
+        } else {
+            self.refused = Refused::Elements;
         }
         Ok(allowed)
     }
 
-    // The largest that guests of C, Rust, JavaScript, Python and Go need is a
-    // dozen core instances and two memories.
     fn instances(&self) -> usize {
-        64
+        self.max_instances
     }
 
     fn tables(&self) -> usize {
-        32
+        TABLES
     }
 
     fn memories(&self) -> usize {
-        8
+        self.max_memories
     }
 }
 
@@ -125,6 +160,15 @@ impl ResourceLimiter for Usage {
 #[derive(Debug, thiserror::Error)]
 #[error("the cpu bound is used up")]
 struct Exhausted;
+
+/// A bound on what a call does through its imports, raised where it is passed.
+#[derive(Debug, Clone, Copy, thiserror::Error)]
+pub(crate) enum Exceeded {
+    #[error("the bound on calls of imports is used up")]
+    Calls,
+    #[error("the bound on what a call hands over is used up")]
+    Output,
+}
 
 /// An export of the contract, with its functions looked up.
 pub(crate) trait Export: Sized + Send + 'static {
@@ -153,6 +197,8 @@ pub(crate) struct Call<'a> {
     pub(crate) phase: Phase,
     /// Whether the wall clock bounds it.
     pub(crate) timed: bool,
+    /// The warm instance that it enters, by its place.
+    pub(crate) place: Option<stack::Place>,
 }
 
 /// A component linked to what its row was granted.
@@ -197,7 +243,7 @@ impl Linked {
         };
         let (linked, ctx) = (Arc::clone(self), call.ctx.clone());
         let meter_inside = Arc::clone(&meter);
-        let future = Box::pin(async move {
+        let future = Box::pin(stack::within(call.place, async move {
             let live = match live {
                 Some(live) => live.again(ctx, phase),
                 None => match linked.instantiate(ctx, phase, meter_inside, function).await {
@@ -217,7 +263,7 @@ impl Linked {
             };
             live.store.data_mut().close_log();
             (Some(live), result)
-        });
+        }));
         let row = || self.row.id.clone();
         match run::run(&self.engine, meter, bounds, future).await {
             Ok(returned) => returned,
@@ -281,23 +327,21 @@ impl Linked {
     }
 
     fn store(&self, ctx: CallContext, phase: Phase, meter: &Arc<Meter>) -> Store<State> {
-        let usage = Usage {
-            memory: 0,
-            max_memory: usize::try_from(self.row.limits.memory).unwrap_or(usize::MAX),
-            elements: 0,
-            last: 0,
-            refused: false,
-        };
+        let limits = &self.row.limits;
         let state = State {
             row: Arc::clone(&self.row),
             ctx,
             phase,
             lines: Lines::default(),
             meter: Arc::clone(meter),
-            usage,
+            calls: AtomicU64::new(0),
+            handed_over: AtomicU64::new(0),
+            usage: Usage::under(limits),
         };
         let mut store = Store::new(self.engine.wasm(), state);
-        store.set_hostcall_fuel(usize::try_from(self.row.limits.output).unwrap_or(usize::MAX));
+        // Of one hand-over; what they come to together is counted in `capability/`.
+        let in_one_go = limits.text.min(limits.output);
+        store.set_hostcall_fuel(usize::try_from(in_one_go).unwrap_or(usize::MAX));
         store.limiter(|state| &mut state.usage);
         store.set_epoch_deadline(1);
         let (engine, meter) = (Arc::clone(&self.engine), Arc::clone(meter));
@@ -323,23 +367,67 @@ impl Linked {
                 limit_ms,
             };
         }
+        let output = |row| CallError::Output {
+            row,
+            function,
+            limit: limits.output,
+        };
+        match error.downcast_ref() {
+            Some(Exceeded::Calls) => {
+                return CallError::Calls {
+                    row,
+                    function,
+                    limit: limits.calls,
+                };
+            }
+            Some(Exceeded::Output) => return output(row),
+            None => {}
+        }
         let root = error.root_cause().to_string();
-        // The engine's own type for this is not public.
+        // The engine's own types for these are not public.
         if root.contains("fuel allocated for hostcalls") {
-            return CallError::Output {
+            if limits.output < limits.text {
+                return output(row);
+            }
+            return CallError::Text {
                 row,
                 function,
-                limit: limits.output,
+                limit: limits.text,
             };
+        }
+        for (what, limit) in [
+            ("instance", limits.instances),
+            ("memory", limits.memories),
+            ("table", TABLES as u64),
+        ] {
+            if root.contains(&format!("{what} count too high")) {
+                return CallError::Parts {
+                    row,
+                    function,
+                    what,
+                    limit,
+                };
+            }
         }
         // One that cannot start without it, or a guest's allocator giving up.
         let trap = error.downcast_ref::<Trap>();
-        if state.usage.refused && matches!(trap, None | Some(Trap::UnreachableCodeReached)) {
-            return CallError::Memory {
-                row,
-                function,
-                limit: limits.memory,
-            };
+        let gave_up = matches!(trap, None | Some(Trap::UnreachableCodeReached));
+        match state.usage.refused {
+            Refused::Memory if gave_up => {
+                return CallError::Memory {
+                    row,
+                    function,
+                    limit: limits.memory,
+                };
+            }
+            Refused::Elements if gave_up => {
+                return CallError::Tables {
+                    row,
+                    function,
+                    limit: limits.tables,
+                };
+            }
+            _ => {}
         }
         // With the component's own backtrace: for who works on it.
         state.log(Level::Error, &format!("crashed in {function}: {error:?}"));
@@ -367,7 +455,9 @@ impl<G> Live<G> {
         let state = self.store.data_mut();
         state.ctx = ctx;
         state.phase = phase;
-        state.usage.refused = false;
+        state.usage.refused = Refused::Nothing;
+        *state.calls.get_mut() = 0;
+        *state.handed_over.get_mut() = 0;
         self
     }
 }

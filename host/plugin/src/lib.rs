@@ -13,6 +13,8 @@
 //! - [`Engine`] (`engine`, `ticker`, `run`): the one engine, and how a call runs.
 //! - [`Component`] (`component`, `load`, `cache`, `code`): what a component says of itself
 //!   without being run; its machine code, compiled once and cached.
+//! - [`componentise`], [`Engine::survey`], [`want`]: what somebody is told who is
+//!   about to install one.
 //! - [`Grants`], [`Limits`] (`grants`, `limits`): what a row may do, as pure data.
 //! - `capability/`: a file per capability that a grant gives.
 //! - [`port`]: the traits that capabilities call, implemented by other crates.
@@ -26,6 +28,7 @@ pub mod api;
 pub mod floor;
 pub mod manifest;
 pub mod port;
+pub mod want;
 
 mod adapter;
 mod aot;
@@ -34,6 +37,7 @@ mod call;
 mod capability;
 mod code;
 mod component;
+mod componentise;
 mod contract;
 mod dispatch;
 mod engine;
@@ -47,16 +51,20 @@ mod mount;
 mod offer;
 mod prompt;
 mod run;
+mod stack;
+mod survey;
 mod ticker;
 mod warm;
 
 pub use adapter::{Adapter, Attempt};
 pub use call::CallContext;
-pub use component::{Component, Description, Interface};
+pub use component::{Component, Description, Interface, Metadata};
+pub use componentise::{Componentised, componentise};
 pub use dispatch::Dispatch;
 pub use engine::{Engine, EngineConfig};
 pub use error::{CallError, Error};
-pub use grants::{Grants, RouteGrant};
-pub use limits::Limits;
+pub use grants::{DirGrant, Grants, RouteGrant, SecretGrant};
+pub use limits::{CEILING, Limits};
 pub use mount::{Mounted, Row};
 pub use prompt::Prompt;
+pub use survey::Offered;

@@ -5,10 +5,6 @@
 //! sections say beside its code, so one that is named by its digest is loaded
 //! without its bytes; what was checked when it was compiled is vouched for by
 //! the entry's MAC.
-//!
-//! ```text
-//! machine code | sections, JSON | length of the sections, u32 little-endian
-//! ```
 
 use std::io;
 use std::path::Path;
@@ -19,8 +15,6 @@ use crate::code::{self, Trusted};
 use crate::component::{Component, Description, MAX_SIZE, Sections};
 use crate::engine::{Engine, Inner};
 use crate::error::Error;
-
-const LENGTH: usize = size_of::<u32>();
 
 impl Engine {
     /// A component that was built into this program, with machine code made by
@@ -39,7 +33,7 @@ impl Engine {
         };
         // The digest was taken when the code was made, of the same bytes.
         let description = Description::read_with_digest(wasm, header)?;
-        match code::load(self.inner().wasm(), &Trusted(code)) {
+        match code::load(self.inner().wasm(), &Trusted::Bytes(code)) {
             Ok(code) => Ok(Arc::new(Component { description, code })),
             Err(_) => self.load_bytes(wasm.to_vec()).await,
         }
@@ -122,10 +116,17 @@ impl Inner {
 
     /// What the cache holds of a component.
     fn kept(&self, digest: &str) -> Option<(Sections, wasmtime::component::Component)> {
-        let entry = self.cache.as_ref()?.get(&self.entry(digest))?;
-        let (code, sections) = unpack(&entry)?;
-        let sections = serde_json::from_slice(sections).ok()?;
-        Some((sections, code::load(self.wasm(), &Trusted(code)).ok()?))
+        let cache = self.cache.as_ref()?;
+        let name = self.entry(digest);
+        let (file, sections) = cache.code(&name)?;
+        let sections = serde_json::from_slice(&sections).ok()?;
+        let code = code::load(self.wasm(), &Trusted::File(&file))
+            .or_else(|_| {
+                let whole = cache.get(&name).unwrap_or_default();
+                code::load(self.wasm(), &Trusted::Bytes(&whole))
+            })
+            .ok()?;
+        Some((sections, code))
     }
 
     /// Makes machine code, and keeps it.
@@ -141,11 +142,11 @@ impl Inner {
             let code = inner.wasm().precompile_component(&wasm).map_err(invalid)?;
             if let Some(cache) = &inner.cache {
                 let sections = serde_json::to_vec(&Sections::read(&wasm)?).unwrap_or_default();
-                let length = u32::try_from(sections.len()).unwrap_or_default();
                 // Not being able to keep it costs time, next time.
-                let _ = cache.put(&name, &[&code, &sections, &length.to_le_bytes()]);
+                let _ = cache.put_code(&name, &code, &sections);
+                cache.sweep(&inner.fingerprint);
             }
-            code::load(inner.wasm(), &Trusted(&code)).map_err(invalid)
+            code::load(inner.wasm(), &Trusted::Bytes(&code)).map_err(invalid)
         })
         .await;
         drop(permit);
@@ -157,11 +158,4 @@ impl Inner {
             Err(_) => Err(Error::Invalid("compiling was given up".to_owned())),
         }
     }
-}
-
-/// Machine code and sections of an entry.
-fn unpack(entry: &[u8]) -> Option<(&[u8], &[u8])> {
-    let (rest, length) = entry.split_at_checked(entry.len().checked_sub(LENGTH)?)?;
-    let length = usize::try_from(u32::from_le_bytes(length.try_into().ok()?)).ok()?;
-    rest.split_at_checked(rest.len().checked_sub(length)?)
 }

@@ -6,6 +6,7 @@
 
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use wasmtime::component::Linker;
 
@@ -23,6 +24,7 @@ use crate::health::Health;
 use crate::instance::{Call, Export, Linked, Live, RowInfo, State};
 use crate::limits::Limits;
 use crate::offer::{self, Offer};
+use crate::port::Quarantine;
 use crate::prompt::Prompt;
 
 /// Interfaces that a component may be mounted for.
@@ -55,6 +57,8 @@ pub struct Row {
 pub(crate) struct Shared {
     pub(crate) linked: Arc<Linked>,
     pub(crate) health: Health,
+    /// Calls that were not made because the instance was on the stack.
+    skipped: AtomicU64,
     component: Arc<Component>,
     offer: Offer,
 }
@@ -62,6 +66,30 @@ pub(crate) struct Shared {
 impl Shared {
     pub(crate) fn id(&self) -> &str {
         &self.linked.row.id
+    }
+
+    /// Counts how a call ended, and says so where that puts the row out of use.
+    pub(crate) fn note<T>(&self, ctx: &CallContext, result: &Result<T, CallError>) {
+        let (Some(failures), Err(error)) = (self.health.note(result), result) else {
+            return;
+        };
+        if let Some(watch) = &ctx.ports.watch {
+            watch.quarantined(Quarantine {
+                row: self.id().to_owned(),
+                plugin: self.linked.row.plugin.clone(),
+                reason: error.to_string(),
+                failures,
+            });
+        }
+    }
+
+    /// A call that would wait for itself.
+    pub(crate) fn skip(&self, function: &'static str) -> CallError {
+        self.skipped.fetch_add(1, Ordering::Relaxed);
+        CallError::OnStack {
+            row: self.id().to_owned(),
+            function,
+        }
     }
 
     /// A call on an instance that lives for it alone.
@@ -76,8 +104,9 @@ impl Shared {
         Fut: Future<Output = (Live<G>, wasmtime::Result<Result<T, PluginError>>)> + Send + 'static,
     {
         self.health.check(self.id())?;
+        let ctx = call.ctx;
         let (_, result) = self.linked.call(None, call, body).await;
-        self.health.note(&result);
+        self.note(ctx, &result);
         result
     }
 }
@@ -146,6 +175,13 @@ impl Mounted {
         self.shared.health.check(self.id()).err()
     }
 
+    /// How often the row was not called because its instance was already in the
+    /// same chain of calls.
+    #[must_use]
+    pub fn skipped(&self) -> u64 {
+        self.shared.skipped.load(Ordering::Relaxed)
+    }
+
     /// Runs a tool on a fresh instance. No bound on the wall clock but the
     /// caller's: cancel `ctx.cancel`.
     ///
@@ -161,6 +197,7 @@ impl Mounted {
             ctx,
             phase: Phase::Work,
             timed: false,
+            place: None,
         };
         self.shared
             .call_fresh(how, |mut live: Live<ToolGuest>| async move {
@@ -180,6 +217,7 @@ impl Mounted {
             ctx,
             phase: Phase::Work,
             timed: true,
+            place: None,
         };
         self.shared
             .call_fresh(how, |mut live: Live<ToolGuest>| async move {
@@ -217,6 +255,38 @@ impl Mounted {
 
 /// Mounts a row.
 pub(crate) async fn mount(engine: &Arc<Inner>, row: Row) -> Result<Mounted, Error> {
+    let component = Arc::clone(&row.component);
+    let linked = prepare(engine, row, Standing::Granted)?;
+    let offer = offer::read(&linked, &component.description).await?;
+    offer.permitted(&linked.row)?;
+    Ok(Mounted {
+        shared: Arc::new(Shared {
+            linked,
+            health: Health::default(),
+            skipped: AtomicU64::new(0),
+            component,
+            offer,
+        }),
+    })
+}
+
+/// Whether a person has decided what a row may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// It may do what its grants say.
+    Granted,
+    /// Nobody has said yet: it is asked what it offers, and nothing else of it is
+    /// ever called. All its imports are linked, and all but `log`, `config` and
+    /// `work` trap while it answers ([`Phase::Offer`]).
+    Surveyed,
+}
+
+/// Checks a row and links it.
+pub(crate) fn prepare(
+    engine: &Arc<Inner>,
+    row: Row,
+    standing: Standing,
+) -> Result<Arc<Linked>, Error> {
     let component = row.component;
     let description = &component.description;
     let manifest = description.manifest.as_ref();
@@ -228,13 +298,17 @@ pub(crate) async fn mount(engine: &Arc<Inner>, row: Row) -> Result<Mounted, Erro
         appends: manifest
             .map(|manifest| manifest.events.appends.clone())
             .unwrap_or_default(),
+        sources: manifest
+            .map(|manifest| manifest.events.sources.clone())
+            .unwrap_or_default(),
+        spilled: AtomicU64::new(0),
         id: row.id,
         config: row.config,
         grants: row.grants,
         limits: row.limits,
         host_version: engine.host_version.clone(),
     });
-    let linker = link(engine, &component, &info)?;
+    let linker = link(engine, &component, &info, standing)?;
     if !MOUNTABLE
         .iter()
         .any(|interface| description.exports_interface(interface))
@@ -254,7 +328,8 @@ pub(crate) async fn mount(engine: &Arc<Inner>, row: Row) -> Result<Mounted, Erro
             exports,
         });
     }
-    if description.exports_interface("llm-adapter") && !info.grants.has("route") {
+    let adapter = description.exports_interface("llm-adapter");
+    if adapter && standing == Standing::Granted && !info.grants.has("route") {
         return Err(Error::ExportNotGranted {
             row: info.id.clone(),
             what: "the component is a model adapter and would be sent conversations".to_owned(),
@@ -268,25 +343,21 @@ pub(crate) async fn mount(engine: &Arc<Inner>, row: Row) -> Result<Mounted, Erro
     let pre = linker.instantiate_pre(&component.code).map_err(mismatch)?;
     let exports =
         Exports::find(&pre, |name| description.exports_interface(name)).map_err(mismatch)?;
-    let linked = Arc::new(Linked {
+    Ok(Arc::new(Linked {
         engine: Arc::clone(engine),
         row: Arc::clone(&info),
         pre,
         exports,
-    });
-    let offer = offer::read(&linked, description).await?;
-    Ok(Mounted {
-        shared: Arc::new(Shared {
-            linked,
-            health: Health::default(),
-            component,
-            offer,
-        }),
-    })
+    }))
 }
 
 /// Links what the component imports and its row was granted.
-fn link(engine: &Inner, component: &Component, row: &RowInfo) -> Result<Linker<State>, Error> {
+fn link(
+    engine: &Inner,
+    component: &Component,
+    row: &RowInfo,
+    standing: Standing,
+) -> Result<Linker<State>, Error> {
     let mut linker = Linker::new(engine.wasm());
     for import in &component.description.imports {
         let not_provided = |what: String| Error::NotProvided {
@@ -296,7 +367,7 @@ fn link(engine: &Inner, component: &Component, row: &RowInfo) -> Result<Linker<S
         };
         match need(import) {
             Need::Always => {}
-            Need::Grant(grant) if row.grants.has(grant) => {}
+            Need::Grant(grant) if standing == Standing::Surveyed || row.grants.has(grant) => {}
             Need::Grant(grant) => {
                 return Err(Error::NotGranted {
                     row: row.id.clone(),

@@ -14,13 +14,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::api::{Concurrency, JsonText, Subscription, ToolSpec};
+use crate::api::{Concurrency, JsonText, ProjectionSpec, Subscription, ToolSpec};
 use crate::call::CallContext;
 use crate::capability::Phase;
 use crate::component::Description;
-use crate::contract::v0_1::{AdapterGuest, DispatchGuest, PromptGuest, ToolGuest};
+use crate::contract::v0_1::{AdapterGuest, DispatchGuest, ProjectionGuest, PromptGuest, ToolGuest};
 use crate::error::{CallError, Error};
-use crate::instance::{Call, Linked};
+use crate::instance::{Call, Linked, RowInfo};
 
 /// What the component said, checked.
 #[derive(Debug, Default)]
@@ -28,6 +28,7 @@ pub(crate) struct Offer {
     pub(crate) tools: Vec<ToolSpec>,
     pub(crate) routes: Vec<JsonText>,
     pub(crate) subscriptions: Vec<Subscription>,
+    pub(crate) projections: Vec<ProjectionSpec>,
 }
 
 /// What it said, as it is kept.
@@ -36,6 +37,14 @@ struct Said {
     tools: Vec<JsonText>,
     routes: Vec<JsonText>,
     subscriptions: Vec<Listens>,
+    projections: Vec<Projects>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Projects {
+    key: String,
+    version: u32,
+    kinds: Vec<String>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -88,6 +97,7 @@ async fn ask(linked: &Arc<Linked>, component: &Description) -> Result<Said, Erro
         ctx: &ctx,
         phase: Phase::Offer,
         timed: true,
+        place: None,
     };
     let failed = |function| {
         move |error: CallError| Error::Asking {
@@ -141,6 +151,27 @@ async fn ask(linked: &Arc<Linked>, component: &Description) -> Result<Said, Erro
             .map(listens)
             .collect();
     }
+    if component.exports_interface("projection") {
+        let (_, specs) = linked
+            .call::<ProjectionGuest, _, _>(
+                None,
+                call("projection.list-projections"),
+                |mut live| async move {
+                    let specs = live.guest.call_list_projections(&mut live.store).await;
+                    (live, specs.map(|specs| specs.map_err(Into::into)))
+                },
+            )
+            .await;
+        said.projections = specs
+            .map_err(failed("projection.list-projections"))?
+            .into_iter()
+            .map(|spec| Projects {
+                key: spec.key,
+                version: spec.version,
+                kinds: spec.kinds,
+            })
+            .collect();
+    }
     if component.exports_interface("prompt") {
         // It has nothing to say yet; that it starts and fits is seen now.
         let (_, fits) = linked
@@ -174,18 +205,33 @@ fn check(linked: &Linked, said: Said) -> Result<Offer, Error> {
         }
         tools.push(tool);
     }
+    if let Some(tool) = tools
+        .iter()
+        .find(|tool| !row.grants.may_name_tool(&tool.name))
+    {
+        return Err(Error::ExportNotGranted {
+            row: row.id.clone(),
+            what: format!("the component offers the tool {}", tool.name),
+            grant: format!("tool-names={}", tool.name),
+        });
+    }
     for route in &said.routes {
         provider(route).map_err(bad("llm-adapter.list-routes"))?;
     }
-    for subscription in &said.subscriptions {
-        if !row.grants.may_listen(&subscription.event) {
-            return Err(Error::ExportNotGranted {
-                row: row.id.clone(),
-                what: format!("the component listens to {}", subscription.event),
-                grant: format!("observe={}", subscription.event),
-            });
+    let mut keys = HashSet::new();
+    for Projects { key, .. } in &said.projections {
+        let sound = (1..=64).contains(&key.len()) && !key.chars().any(char::is_control);
+        if !sound || !keys.insert(key) {
+            return Err(bad("projection.list-projections")(format!(
+                "{key:?} is listed twice, or is no key: 1 to 64 bytes without control characters"
+            )));
         }
     }
+    let projects = |spec: Projects| ProjectionSpec {
+        key: spec.key,
+        version: spec.version,
+        kinds: spec.kinds,
+    };
     let listens = |to: Listens| Subscription {
         event: to.event,
         only: to.only,
@@ -195,7 +241,23 @@ fn check(linked: &Linked, said: Said) -> Result<Offer, Error> {
         tools,
         routes: said.routes,
         subscriptions: said.subscriptions.into_iter().map(listens).collect(),
+        projections: said.projections.into_iter().map(projects).collect(),
     })
+}
+
+impl Offer {
+    /// Refuses what the row's grants do not let through.
+    pub(crate) fn permitted(&self, row: &RowInfo) -> Result<(), Error> {
+        let not_granted = |event: &Subscription| Error::ExportNotGranted {
+            row: row.id.clone(),
+            what: format!("the component listens to {}", event.event),
+            grant: format!("observe={}", event.event),
+        };
+        self.subscriptions
+            .iter()
+            .find(|event| !row.grants.may_listen(&event.event))
+            .map_or(Ok(()), |event| Err(not_granted(event)))
+    }
 }
 
 /// An entry of `list-tools`.

@@ -221,6 +221,13 @@ pub struct Matches {
 pub trait Workspace: Send + Sync {
     /// The session's working directory, absolute.
     fn root(&self) -> String;
+    /// The same files, but only what lies below one of these directories
+    /// (absolute, or relative to the working directory), by the path that was
+    /// really reached. A port that cannot tell has none.
+    fn within(&self, roots: &[String]) -> Option<Arc<dyn Workspace>> {
+        let _ = roots;
+        None
+    }
     /// What is at a path.
     async fn stat(&self, path: &str) -> Result<Metadata, PluginError>;
     /// At most `limit` bytes from `offset` on.
@@ -262,6 +269,131 @@ pub trait Workspace: Send + Sync {
         files: Option<&str>,
         limit: u32,
     ) -> Result<Matches, PluginError>;
+}
+
+/// Which list of an agent's inbox a message goes into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Target {
+    /// For the next step of whatever runs.
+    NextStep,
+    /// For a turn of its own.
+    NextTurn,
+}
+
+/// Whose words a draft is, and how much it may start.
+#[derive(Debug, Clone, Copy)]
+pub struct Sender<'a> {
+    /// The row.
+    pub row: &'a str,
+    /// Message source kinds that its manifest names, none of them the host's.
+    pub sources: &'a [String],
+    /// How often in a row it may start an idle agent.
+    pub wakes: u32,
+}
+
+/// `inbox`: input put in front of the agent. Nothing here waits.
+pub trait Inbox: Send + Sync {
+    /// Puts a draft `{content, source?}` into a list and returns its id. Id, role
+    /// and source are the host's to stamp.
+    ///
+    /// # Errors
+    /// A draft that is none, or an agent that is gone.
+    fn send(
+        &self,
+        sender: Sender<'_>,
+        draft: JsonText,
+        target: Target,
+        wake: bool,
+    ) -> Result<String, PluginError>;
+    /// Messages of the row's own that wait.
+    fn pending(&self, row: &str) -> Vec<JsonText>;
+    /// Takes one of them back; false where it does not wait or is not its own.
+    fn cancel(&self, row: &str, id: &str) -> bool;
+}
+
+/// How far a map of `kv` reaches, and how long it lasts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum KvScope {
+    /// All sessions of the profile.
+    Profile,
+    /// Its sessions of the same working directory.
+    Project,
+    /// One session.
+    Session,
+}
+
+impl KvScope {
+    /// In the order of the contract.
+    pub const ALL: [Self; 3] = [Self::Profile, Self::Project, Self::Session];
+
+    /// As grants name it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Profile => "profile",
+            Self::Project => "project",
+            Self::Session => "session",
+        }
+    }
+
+    /// The scope of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|scope| scope.as_str() == name)
+    }
+}
+
+/// Whose map, and which.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KvMap {
+    /// The plugin's own name, or the row's where it has no manifest.
+    pub plugin: String,
+    /// The row.
+    pub row: String,
+    /// Already checked against the row's grant.
+    pub scope: KvScope,
+    /// Bytes of all keys and values together; more is `LIMIT`.
+    pub quota: u64,
+}
+
+/// `kv`: a small durable map for each row and scope.
+#[async_trait]
+pub trait Kv: Send + Sync {
+    /// The value of a key.
+    async fn get(&self, map: KvMap, key: &str) -> Result<Option<Vec<u8>>, PluginError>;
+    /// Sets it: durable when this returns, and whole or not at all.
+    async fn set(&self, map: KvMap, key: &str, value: Vec<u8>) -> Result<(), PluginError>;
+    /// Sets it if it is still `old` (none: not there), else returns false.
+    async fn swap(
+        &self,
+        map: KvMap,
+        key: &str,
+        old: Option<Vec<u8>>,
+        value: Vec<u8>,
+    ) -> Result<bool, PluginError>;
+    /// Removes it, whether it was there or not.
+    async fn remove(&self, map: KvMap, key: &str) -> Result<(), PluginError>;
+    /// Keys that begin so, sorted.
+    async fn keys(&self, map: KvMap, prefix: &str) -> Result<Vec<String>, PluginError>;
+}
+
+/// A row that was put out of use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Quarantine {
+    /// The row.
+    pub row: String,
+    /// The plugin's own name, or the row's where it has no manifest.
+    pub plugin: String,
+    /// The last failure, in a line.
+    pub reason: String,
+    /// How many there were in a row.
+    pub failures: u32,
+}
+
+/// Is told when a row is put out of use, once, by the call that did it.
+pub trait Watch: Send + Sync {
+    /// Must not wait.
+    fn quarantined(&self, quarantine: Quarantine);
 }
 
 /// `spill`: where text too long for the model is kept.
@@ -338,4 +470,10 @@ pub struct PortSet {
     pub spill: Option<Arc<dyn Spill>>,
     /// Behind `process`.
     pub process: Option<Arc<dyn Process>>,
+    /// Behind `inbox`.
+    pub inbox: Option<Arc<dyn Inbox>>,
+    /// Behind `kv`.
+    pub kv: Option<Arc<dyn Kv>>,
+    /// Told of rows that are put out of use.
+    pub watch: Option<Arc<dyn Watch>>,
 }

@@ -43,6 +43,7 @@ impl Prompt {
             ctx,
             phase: Phase::Work,
             timed: true,
+            place: None,
         };
         let body = |mut live: Live<PromptGuest>| async move {
             let sections = live.guest.call_sections(&mut live.store, &variables).await;

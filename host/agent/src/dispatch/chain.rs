@@ -229,6 +229,8 @@ fn refuse_or_leave_out<E>(
 ) -> Result<(), DispatchError<E>> {
     match spec.on_failure {
         OnFailure::LeaveOut => Ok(()),
+        // It was never asked to decide, only to watch.
+        OnFailure::Refuse if !row.listener.decides(spec.name) => Ok(()),
         OnFailure::Refuse => {
             let listener = row.listener.name().to_owned();
             Err(DispatchError::Listener {

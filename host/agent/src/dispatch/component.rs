@@ -65,6 +65,15 @@ impl ComponentListener {
     }
 }
 
+/// What a listener is taken to have answered that was skipped, as it is already
+/// at work further up the same chain of calls: nothing.
+fn unless_skipped<T>(result: Result<T, CallError>, nothing: T) -> Result<T, ListenerError> {
+    match result {
+        Err(CallError::OnStack { .. }) => Ok(nothing),
+        result => result.map_err(failed),
+    }
+}
+
 fn failed(error: CallError) -> ListenerError {
     let error = error.into_plugin_error();
     ListenerError::new(error.code, error.message)
@@ -88,6 +97,10 @@ impl Listener for ComponentListener {
         }
     }
 
+    fn decides(&self, event: &str) -> bool {
+        self.dispatch.may_decide(event)
+    }
+
     fn subscriptions(&self) -> Vec<Subscription> {
         self.subscriptions.clone()
     }
@@ -99,11 +112,15 @@ impl Listener for ComponentListener {
         cx: &EventContext,
     ) -> Result<Entry, ListenerError> {
         let context = self.context(event, Some(cx));
-        let ApiEntry { verdict, carry } = self
+        let entered = self
             .dispatch
             .enter(&context, event, payload.as_str().to_owned())
-            .await
-            .map_err(failed)?;
+            .await;
+        let nothing = ApiEntry {
+            verdict: ApiVerdict::Proceed,
+            carry: None,
+        };
+        let ApiEntry { verdict, carry } = unless_skipped(entered, nothing)?;
         let verdict = match verdict {
             ApiVerdict::Proceed => Verdict::Proceed,
             ApiVerdict::Rewrite(text) => Verdict::Rewrite(json("payload", &text)?),
@@ -124,8 +141,7 @@ impl Listener for ComponentListener {
             .dispatch
             .leave(&context, event, carry, outcome.as_str().to_owned())
             .await;
-        result
-            .map_err(failed)?
+        unless_skipped(result, None)?
             .map(|text| json("result", &text))
             .transpose()
     }
@@ -141,8 +157,7 @@ impl Listener for ComponentListener {
             .dispatch
             .decide(&context, event, payload.as_str().to_owned())
             .await;
-        answer
-            .map_err(failed)?
+        unless_skipped(answer, None)?
             .map(|text| json("answer", &text))
             .transpose()
     }

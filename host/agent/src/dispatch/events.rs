@@ -105,3 +105,22 @@ const EVENTS: &[EventSpec] = &[
 pub fn event(name: &str) -> Option<&'static EventSpec> {
     EVENTS.iter().find(|spec| spec.name == name)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_person_can_be_told_what_each_event_means() {
+        for spec in EVENTS {
+            let known = dsh_plugin::want::event(spec.name)
+                .unwrap_or_else(|| panic!("{} has no words", spec.name));
+            assert_eq!(
+                known.lets.is_some(),
+                spec.mode != Mode::Notify,
+                "{}",
+                spec.name
+            );
+        }
+    }
+}

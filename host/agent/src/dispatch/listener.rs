@@ -138,6 +138,12 @@ pub trait Listener: Send + Sync {
         Standing::Host
     }
 
+    /// Whether it may decide this event, rather than watch it. One that only
+    /// watches cannot refuse anything by failing: it is left out.
+    fn decides(&self, _event: &str) -> bool {
+        true
+    }
+
     /// What it takes part in; read once, when it is mounted.
     fn subscriptions(&self) -> Vec<Subscription>;
 

@@ -163,6 +163,64 @@ fn the_command_alone_prints() {
     }
 }
 
+/// The one module that may hold unsafe code: it loads machine code.
+const UNSAFE: &str = "host/plugin/src/code.rs";
+
+#[test]
+fn unsafe_code_is_in_the_one_module_that_loads_machine_code() {
+    let mut found = Vec::new();
+    for folder in ["host", "xtask"] {
+        for (file, text) in all_sources(&root().join(folder)) {
+            let relative = file.strip_prefix(root()).unwrap();
+            // The test components run inside of a component's own walls.
+            if relative.starts_with("host/plugin/tests/guests") || file.ends_with("arrows.rs") {
+                continue;
+            }
+            let allows = text.contains("allow(unsafe_code)");
+            let unsafe_code = text
+                .lines()
+                .map(str::trim_start)
+                .filter(|line| !line.starts_with("//"))
+                .any(|line| line.contains("unsafe {") || line.contains("unsafe fn"));
+            if allows || unsafe_code {
+                found.push(relative.to_owned());
+            }
+        }
+    }
+    assert_eq!(found, [Path::new(UNSAFE)]);
+    for one in crates() {
+        let library = one.folder.join("src/lib.rs");
+        let front = if library.exists() {
+            library
+        } else {
+            one.folder.join("src/main.rs")
+        };
+        let text = std::fs::read_to_string(front).unwrap();
+        assert!(
+            text.contains("#![forbid(unsafe_code)]") || one.name == "dsh-plugin",
+            "{} must forbid unsafe code",
+            one.name
+        );
+    }
+}
+
+/// Every Rust file below a folder, tests too.
+fn all_sources(folder: &Path) -> Vec<(PathBuf, String)> {
+    let (mut found, mut open) = (Vec::new(), vec![folder.to_owned()]);
+    while let Some(folder) = open.pop() {
+        for entry in std::fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                open.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let text = std::fs::read_to_string(&path).unwrap();
+                found.push((path, text));
+            }
+        }
+    }
+    found
+}
+
 /// The sources of a library, without its tests and its side programs.
 fn sources(folder: &Path) -> Vec<(PathBuf, String)> {
     let (mut found, mut open) = (Vec::new(), vec![folder.to_owned()]);

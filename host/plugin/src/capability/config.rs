@@ -9,10 +9,12 @@ super::capability!(config, "config");
 
 impl config::Host for State {
     fn get(&mut self) -> wasmtime::Result<String> {
+        self.called()?;
         Ok(self.row.config.clone())
     }
 
     fn about(&mut self) -> wasmtime::Result<String> {
+        self.called()?;
         let mut about = json!({
             "host": "dsh",
             "version": self.row.host_version,

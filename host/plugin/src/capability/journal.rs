@@ -36,6 +36,12 @@ impl journal::Host for State {
         at: Option<u32>,
     ) -> wasmtime::Result<Result<u32, types::Error>> {
         self.require(Phase::Work, "journal.append")?;
+        self.takes(
+            events
+                .iter()
+                .map(|event| event.kind.len() + event.data.len())
+                .sum(),
+        )?;
         let Some(port) = self.ctx.ports.journal.clone() else {
             return Ok(Err(PluginError::unavailable("log to append to").into()));
         };

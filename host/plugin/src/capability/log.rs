@@ -1,6 +1,6 @@
 //! `log`: diagnostics, to the host's log and to nobody else. Always granted.
 //!
-//! A call keeps 1,000 messages of 4 KiB; how many were dropped is said once,
+//! A call keeps as many messages as its limit `log-lines` says, 4 KiB of each; how many were dropped is said once,
 //! when it ends. The last error is remembered: a guest's panic hook writes its
 //! message here before it traps, and the trap itself says nothing.
 
@@ -13,14 +13,11 @@ super::capability!(log, "log");
 /// Bytes kept of a message.
 const MESSAGE: usize = 4 << 10;
 
-/// Messages kept of a call.
-const MESSAGES: u32 = 1000;
-
 /// The lines of one call.
 #[derive(Debug, Default)]
 pub(crate) struct Lines {
-    written: u32,
-    dropped: u32,
+    written: u64,
+    dropped: u64,
     /// The last error, on one line.
     last_error: Option<String>,
 }
@@ -34,7 +31,9 @@ impl Lines {
 
 impl log::Host for State {
     fn write(&mut self, level: Level, message: String) -> wasmtime::Result<()> {
-        if self.lines.written >= MESSAGES {
+        self.called()?;
+        self.takes(message.len())?;
+        if self.lines.written >= self.row.limits.log_lines {
             self.lines.dropped = self.lines.dropped.saturating_add(1);
             return Ok(());
         }

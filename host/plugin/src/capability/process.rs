@@ -45,6 +45,16 @@ impl process::Host for State {
         command: process::Command,
     ) -> wasmtime::Result<Result<process::Output, types::Error>> {
         self.require(Phase::Work, "process.run")?;
+        let texts = |texts: &[String]| texts.iter().map(String::len).sum::<usize>();
+        let env = command.env.iter();
+        self.takes(
+            command.program.len()
+                + texts(&command.arguments)
+                + env
+                    .map(|(name, value)| name.len() + value.len())
+                    .sum::<usize>()
+                + command.stdin.as_ref().map_or(0, Vec::len),
+        )?;
         if !self.row.grants.programs.allows(&command.program) {
             let message = format!(
                 "row {} may not run {}: its grant `process` must name it",

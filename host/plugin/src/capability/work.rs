@@ -10,10 +10,13 @@ const UPDATE: usize = 64 << 10;
 
 impl work::Host for State {
     fn cancelled(&mut self) -> wasmtime::Result<bool> {
+        self.called()?;
         Ok(self.ctx.cancel.is_cancelled())
     }
 
     fn progress(&mut self, update: String) -> wasmtime::Result<()> {
+        self.called()?;
+        self.takes(update.len())?;
         if let Some(progress) = &self.ctx.ports.progress
             && update.len() <= UPDATE
         {

@@ -1,7 +1,8 @@
 //! `workspace`: files behind the session's write fence. Granted by `workspace`,
-//! which says whether files may be changed.
+//! which says below which directories, and whether files may be changed.
 //!
-//! Whether a path may be touched is the port's to decide: it sees the world.
+//! Whether a path may be touched is the port's to decide: it sees the world, and
+//! so what a path really leads to.
 
 use std::sync::Arc;
 
@@ -24,12 +25,14 @@ impl State {
         function: &'static str,
     ) -> wasmtime::Result<Result<Arc<dyn Workspace>, PluginError>> {
         self.require(Phase::Work, function)?;
-        Ok(self
-            .ctx
-            .ports
-            .workspace
-            .clone()
-            .ok_or_else(|| PluginError::unavailable("workspace")))
+        let Some(files) = self.ctx.ports.workspace.clone() else {
+            return Ok(Err(PluginError::unavailable("workspace")));
+        };
+        let Some(roots) = &self.row.grants.workspace.roots else {
+            return Ok(Ok(files));
+        };
+        let within = files.within(roots);
+        Ok(within.ok_or_else(|| PluginError::unavailable("workspace that can be narrowed")))
     }
 
     fn files_to_change(
@@ -37,7 +40,7 @@ impl State {
         function: &'static str,
     ) -> wasmtime::Result<Result<Arc<dyn Workspace>, PluginError>> {
         let files = self.files(function)?;
-        if self.row.grants.workspace_write {
+        if self.row.grants.workspace.write {
             return Ok(files);
         }
         let message = format!(
@@ -118,6 +121,7 @@ impl workspace::Host for State {
         content: Vec<u8>,
         guard: workspace::Guard,
     ) -> Answer<workspace::Metadata> {
+        self.takes(content.len())?;
         let port = port!(self.files_to_change("workspace.write"));
         Ok(self
             .answer(port.write(&path, content, guard.into()))

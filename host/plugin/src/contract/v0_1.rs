@@ -27,9 +27,12 @@ mod bindings {
                 import dsh:plugin/workspace@0.1.0;
                 import dsh:plugin/spill@0.1.0;
                 import dsh:plugin/process@0.1.0;
+                import dsh:plugin/inbox@0.1.0;
+                import dsh:plugin/kv@0.1.0;
                 export dsh:plugin/llm-adapter@0.1.0;
                 export dsh:plugin/tool@0.1.0;
                 export dsh:plugin/dispatch@0.1.0;
+                export dsh:plugin/projection@0.1.0;
                 export dsh:plugin/prompt@0.1.0;
             }
         ",
@@ -40,6 +43,7 @@ mod bindings {
             "dsh:plugin/workspace": async | trappable,
             "dsh:plugin/spill": async | trappable,
             "dsh:plugin/process": async | trappable,
+            "dsh:plugin/kv": async | trappable,
             default: trappable,
         },
         exports: { default: async },
@@ -47,12 +51,13 @@ mod bindings {
 }
 
 pub(crate) use bindings::dsh::plugin::{
-    clock, config, journal, log, process, random, session, spill, types, work, workspace,
+    clock, config, inbox, journal, kv, log, process, random, session, spill, types, work, workspace,
 };
-pub(crate) use bindings::exports::dsh::plugin::{dispatch, llm_adapter, prompt, tool};
+pub(crate) use bindings::exports::dsh::plugin::{dispatch, llm_adapter, projection, prompt, tool};
 
 pub(crate) use dispatch::Guest as DispatchGuest;
 pub(crate) use llm_adapter::Guest as AdapterGuest;
+pub(crate) use projection::Guest as ProjectionGuest;
 pub(crate) use prompt::Guest as PromptGuest;
 pub(crate) use tool::Guest as ToolGuest;
 
@@ -61,6 +66,7 @@ pub(crate) struct Exports {
     tool: Option<tool::GuestIndices>,
     adapter: Option<llm_adapter::GuestIndices>,
     dispatch: Option<dispatch::GuestIndices>,
+    projection: Option<projection::GuestIndices>,
     prompt: Option<prompt::GuestIndices>,
 }
 
@@ -79,6 +85,9 @@ impl Exports {
                 .transpose()?,
             dispatch: has("dispatch")
                 .then(|| dispatch::GuestIndices::new(pre))
+                .transpose()?,
+            projection: has("projection")
+                .then(|| projection::GuestIndices::new(pre))
                 .transpose()?,
             prompt: has("prompt")
                 .then(|| prompt::GuestIndices::new(pre))
@@ -106,6 +115,7 @@ macro_rules! export {
 export!(ToolGuest, tool, "tool");
 export!(AdapterGuest, adapter, "llm-adapter");
 export!(DispatchGuest, dispatch, "dispatch");
+export!(ProjectionGuest, projection, "projection");
 export!(PromptGuest, prompt, "prompt");
 
 impl From<types::Error> for api::PluginError {

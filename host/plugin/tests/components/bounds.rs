@@ -124,7 +124,7 @@ async fn what_a_call_hands_over_has_a_cap() {
         assert!(
             matches!(
                 error,
-                CallError::Output {
+                CallError::Text {
                     limit: 16_777_216,
                     ..
                 }

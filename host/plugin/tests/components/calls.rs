@@ -172,34 +172,37 @@ async fn a_listener_is_told_asked_and_passed_through() {
     let ctx = CallContext::default();
     let dispatch = mounted.dispatch().unwrap();
     dispatch
-        .notify(&ctx, "e", vec!["{}".to_owned()])
+        .notify(&ctx, "test/e", vec!["{}".to_owned()])
         .await
         .unwrap();
     assert_eq!(
         dispatch
-            .decide(&ctx, "e", "p".to_owned())
+            .decide(&ctx, "test/e", "p".to_owned())
             .await
             .unwrap()
             .as_deref(),
         Some("p")
     );
-    let entry = dispatch.enter(&ctx, "e", "p".to_owned()).await.unwrap();
+    let entry = dispatch
+        .enter(&ctx, "test/e", "p".to_owned())
+        .await
+        .unwrap();
     assert_eq!(
         entry.verdict,
         dsh_plugin::api::Verdict::Rewrite("p".to_owned())
     );
     let left = dispatch
-        .leave(&ctx, "e", entry.carry.unwrap(), "o".to_owned())
+        .leave(&ctx, "test/e", entry.carry.unwrap(), "o".to_owned())
         .await
         .unwrap();
-    assert_eq!(left.as_deref(), Some("e e o"));
+    assert_eq!(left.as_deref(), Some("test/e test/e o"));
     assert_eq!(
         dispatch
-            .enter(&ctx, "panic", String::new())
+            .enter(&ctx, "test/panic", String::new())
             .await
             .unwrap_err()
             .code(),
         "PLUGIN_TRAP"
     );
-    dispatch.notify(&ctx, "e", vec![]).await.unwrap();
+    dispatch.notify(&ctx, "test/e", vec![]).await.unwrap();
 }

@@ -63,7 +63,15 @@ async fn h2_a_cap_is_for_all_memories_together() {
 #[tokio::test]
 async fn h3_a_table_beyond_the_cap_is_refused() {
     let error = attempt("(table 1000000 funcref)", 1, json!({})).await;
-    assert!(error.to_string().contains("table"), "{error}");
+    assert!(matches!(error, CallError::Tables { .. }), "{error}");
+    // Of all tables together.
+    let error = attempt("(table 600 funcref)", 2, json!({"tables": 1000})).await;
+    assert!(
+        matches!(error, CallError::Tables { limit: 1000, .. }),
+        "{error}"
+    );
+    let error = attempt("(table 600 funcref)", 2, json!({"tables": 1200})).await;
+    assert!(has_started(&error), "{error}");
     let module = r"(table 1 funcref)
         (func $s
             (if (i32.ne (table.grow (ref.null func) (i32.const 10000000)) (i32.const -1))
@@ -77,14 +85,30 @@ async fn h3_a_table_beyond_the_cap_is_refused() {
 async fn h4_hundreds_of_instances_or_memories_are_refused() {
     let error = attempt("(memory 0)", 900, json!({})).await;
     assert!(
-        error.to_string().contains("memory count too high"),
+        matches!(
+            error,
+            CallError::Parts {
+                what: "memory",
+                limit: 8,
+                ..
+            }
+        ),
         "{error}"
     );
     let error = attempt("", 900, json!({})).await;
     assert!(
-        error.to_string().contains("instance count too high"),
+        matches!(
+            error,
+            CallError::Parts {
+                what: "instance",
+                limit: 64,
+                ..
+            }
+        ),
         "{error}"
     );
+    let error = attempt("", 900, json!({"instances": 1000})).await;
+    assert!(has_started(&error), "{error}");
 }
 
 /// These components export nothing that could be called: one that started is

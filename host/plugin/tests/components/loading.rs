@@ -101,7 +101,7 @@ async fn a_component_says_what_it_imports_exports_and_is_without_being_run() {
 
 #[tokio::test]
 async fn a_manifest_may_ask_for_less_and_a_row_decides() {
-    let manifest = |memory: &str| json!({"plugin": {"name": "acme:prober", "version": "1"}, "limits": {"memory": memory}});
+    let manifest = |memory: &str| json!({"plugin": {"name": "acme:prober", "version": "1.0.0"}, "limits": {"memory": memory}});
     for (asked, row, expected) in [
         ("32MiB", json!(null), 32),
         ("1GiB", json!(null), 256),
@@ -166,10 +166,20 @@ async fn a_tampered_entry_is_not_loaded_and_is_made_anew() {
     for kind in ["cwasm", "offer"] {
         let path = only(dir.path(), kind);
         let sound = fs::read(&path).unwrap();
-        let mut tampered = sound.clone();
-        let middle = tampered.len() / 2;
-        tampered[middle] ^= 1;
-        for planted in [&tampered, &sound[..sound.len() - 1].to_vec(), &vec![]] {
+        // The code's own head and middle, what follows it, and the MAC.
+        let end = sound.len() - 1;
+        let flipped = [0, sound.len() / 2, end - 100, end - 33, end].map(|at| {
+            let mut changed = sound.clone();
+            changed[at] ^= 1;
+            changed
+        });
+        let others = [
+            sound[..end].to_vec(),
+            vec![],
+            [&sound[..], b"x"].concat(),
+            [b"x", &sound[..]].concat(),
+        ];
+        for planted in flipped.iter().chain(&others) {
             fs::write(&path, planted).unwrap();
             use_once(&engine_in(dir.path())).await;
             assert_eq!(fs::read(&path).unwrap(), sound, "{kind}");

@@ -2,6 +2,7 @@
 //! and what hostile ones try.
 
 mod support;
+mod survey;
 
 mod adapter;
 mod bounds;

@@ -40,7 +40,7 @@ async fn what_is_exported_may_need_a_grant_too() {
         "{error}"
     );
     let mut grants = all();
-    grants["observe"] = json!(["session/event"]);
+    grants["decide"] = json!(["session/event"]);
     let error = try_mount(r#"{"listen":true}"#, grants)
         .await
         .err()
@@ -92,8 +92,8 @@ async fn an_import_that_this_host_has_not_is_refused_in_words() {
             "this host does not provide WASI yet",
         ),
         (
-            "dsh:plugin/kv@0.1.0",
-            "this host does not provide a durable map yet",
+            "dsh:plugin/llm@0.1.0",
+            "this host does not provide auxiliary model calls yet",
         ),
         (
             "acme:other/thing@1.0.0",

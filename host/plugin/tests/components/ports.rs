@@ -96,6 +96,10 @@ impl Workspace for Fake {
     fn root(&self) -> String {
         "/root".to_owned()
     }
+    fn within(&self, roots: &[String]) -> Option<Arc<dyn Workspace>> {
+        self.saw(format!("within {roots:?}"));
+        Some(Arc::new(Self::default()))
+    }
     async fn stat(&self, _: &str) -> Result<Metadata, PluginError> {
         Ok(metadata())
     }
@@ -175,6 +179,7 @@ fn with_ports() -> (CallContext, Arc<Fake>) {
         workspace: Some(fake.clone()),
         spill: Some(fake.clone()),
         process: Some(fake.clone()),
+        ..PortSet::default()
     };
     (
         CallContext {

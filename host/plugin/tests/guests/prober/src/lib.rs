@@ -90,6 +90,11 @@ fn misbehave(how: &str) {
     }
 }
 
+/// The part of an event's name behind the slash.
+fn how(event: &str) -> &str {
+    event.split_once('/').map_or("", |(_, how)| how)
+}
+
 fn outcome(text: impl Into<String>) -> Result<tool::Outcome, Error> {
     Ok(tool::Outcome {
         content: vec![text.into()],
@@ -308,16 +313,16 @@ impl dispatch::Guest for Prober {
     }
 
     fn notify(event: String, _payloads: Vec<String>) {
-        misbehave(&event);
+        misbehave(how(&event));
     }
 
     fn decide(event: String, payload: String) -> Result<Option<String>, Error> {
-        misbehave(&event);
+        misbehave(how(&event));
         Ok(Some(payload))
     }
 
     fn enter(event: String, payload: String) -> Result<dispatch::Entry, Error> {
-        misbehave(&event);
+        misbehave(how(&event));
         Ok(dispatch::Entry {
             verdict: dispatch::Verdict::Rewrite(payload),
             carry: Some(event),
