@@ -13,6 +13,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
 use crate::mode::Mode;
+use crate::names::{self, Alias};
 
 /// Why a path is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,12 +50,16 @@ impl fmt::Display for Refusal {
 }
 
 /// The places that a decision is about; all canonical.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Fence {
     /// The session's working directory.
     pub root: PathBuf,
     /// `$DSH_HOME`.
     pub home: PathBuf,
+    /// Where else it, or a part of it, is mounted.
+    pub aliases: Vec<Alias>,
+    /// Links on the way to it: who replaces one decides what `dsh` starts from.
+    pub links: Vec<PathBuf>,
     /// `/tmp` and the operating system's own, which may be the same.
     pub temps: Vec<PathBuf>,
 }
@@ -68,16 +73,41 @@ impl Fence {
         if !temps.contains(&os_temp) {
             temps.push(os_temp);
         }
+        let reached = canonical(home);
+        let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
         Fence {
             root: canonical(root),
-            home: canonical(home),
+            aliases: names::mounted(&mounts, &reached),
+            links: names::links(home),
+            home: reached,
             temps,
         }
     }
 
+    /// What this canonical path is called in `$DSH_HOME`, if it is there.
+    fn inside(&self, path: &Path) -> Option<PathBuf> {
+        if let Ok(inside) = path.strip_prefix(&self.home) {
+            return Some(inside.to_path_buf());
+        }
+        self.aliases.iter().find_map(|alias| {
+            let below = path.strip_prefix(&alias.path).ok()?;
+            Some(alias.inside.join(below))
+        })
+    }
+
+    /// Whatever must stay as it is, and where it is: `$DSH_HOME` by each of its
+    /// names, and the links that lead to it.
+    pub(crate) fn kept(&self) -> impl Iterator<Item = &Path> {
+        let aliases = self.aliases.iter().map(|alias| alias.path.as_path());
+        let links = self.links.iter().map(PathBuf::as_path);
+        std::iter::once(self.home.as_path())
+            .chain(aliases)
+            .chain(links)
+    }
+
     /// May a file be made, replaced or removed at this canonical path?
     pub fn may_write(&self, path: &Path, mode: Mode) -> Result<(), Refusal> {
-        if path.starts_with(&self.home) {
+        if self.inside(path).is_some() || self.links.iter().any(|link| link == path) {
             return Err(Refusal::Home);
         }
         match mode {
@@ -92,7 +122,7 @@ impl Fence {
     /// May what is at this canonical path be moved or removed, with all below it?
     pub fn may_move(&self, path: &Path, mode: Mode) -> Result<(), Refusal> {
         self.may_write(path, mode)?;
-        if self.home.starts_with(path) {
+        if self.kept().any(|kept| kept.starts_with(path)) {
             return Err(Refusal::Home);
         }
         if self.root.starts_with(path) {
@@ -104,9 +134,7 @@ impl Fence {
     /// May the file at this canonical path be read? Modes do not matter: reads
     /// are free but for these.
     pub fn may_read(&self, path: &Path) -> Result<(), Refusal> {
-        if let Ok(inside) = path.strip_prefix(&self.home)
-            && is_secret(inside)
-        {
+        if self.inside(path).is_some_and(|inside| is_secret(&inside)) {
             return Err(Refusal::Secret);
         }
         if let Ok(inside) = path.strip_prefix("/proc")

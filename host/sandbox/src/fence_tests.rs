@@ -5,6 +5,7 @@ fn fence() -> Fence {
         root: "/home/u/work".into(),
         home: "/home/u/.dsh".into(),
         temps: vec!["/tmp".into(), "/var/tmp/u".into()],
+        ..Fence::default()
     }
 }
 
@@ -48,6 +49,7 @@ fn home_is_outside_the_fence_even_inside_the_workspace_or_around_it() {
         root: "/w".into(),
         home: "/w/.dsh".into(),
         temps: vec![],
+        ..Fence::default()
     };
     assert_eq!(
         inside.may_write(Path::new("/w/.dsh/x"), Mode::WorkspaceWrite),
@@ -61,6 +63,7 @@ fn home_is_outside_the_fence_even_inside_the_workspace_or_around_it() {
         root: "/h/w".into(),
         home: "/h".into(),
         temps: vec![],
+        ..Fence::default()
     };
     assert_eq!(
         around.may_write(Path::new("/h/w/x"), Mode::WorkspaceWrite),
@@ -74,6 +77,7 @@ fn a_directory_that_holds_home_or_the_workspace_stays_where_it_is() {
         root: "/w/p".into(),
         home: "/w/p/deep/.dsh".into(),
         temps: vec!["/w".into()],
+        ..Fence::default()
     };
     for mode in [Mode::WorkspaceWrite, Mode::DangerFullAccess] {
         assert_eq!(
@@ -86,6 +90,7 @@ fn a_directory_that_holds_home_or_the_workspace_stays_where_it_is() {
         root: "/w/p".into(),
         home: "/h".into(),
         temps: vec!["/w".into()],
+        ..Fence::default()
     };
     assert_eq!(
         apart.may_move(Path::new("/w/p"), Mode::WorkspaceWrite),

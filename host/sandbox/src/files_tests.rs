@@ -39,6 +39,7 @@ impl World {
             root: base.join("work"),
             home: base.join("home"),
             temps: vec![base.join("temp")],
+            ..Fence::default()
         };
         let files = Files {
             fence,

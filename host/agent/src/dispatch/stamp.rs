@@ -9,6 +9,10 @@ use super::events::EventSpec;
 use super::listener::{Listener, ListenerError, Standing};
 use crate::message::Message;
 
+/// Kinds that say who somebody else is: no row speaks for them, whatever its
+/// manifest names.
+const OTHERS: [&str; 5] = ["user", "model", "tool", "approval", "plugin"];
+
 /// Gives the drafts in `result` their id, role and source. `known` are the
 /// texts that the listener was shown.
 pub(super) fn stamp(
@@ -75,7 +79,9 @@ pub(crate) fn own_message(standing: &Standing, message: Value<'_>) -> Result<Jso
                 .and_then(|source| source.get("kind"))
                 .and_then(Value::text);
             let source = match (source, kind) {
-                (Some(source), Some(kind)) if sources.iter().any(|own| *own == *kind) => {
+                (Some(source), Some(kind))
+                    if sources.iter().any(|own| *own == *kind) && !OTHERS.contains(&&*kind) =>
+                {
                     source.to_json()
                 }
                 (source, _) => plugin_source(row, source),

@@ -17,6 +17,8 @@ wit_bindgen::generate!({
             import dsh:plugin/workspace@0.1.0;
             import dsh:plugin/spill@0.1.0;
             import dsh:plugin/process@0.1.0;
+            import dsh:plugin/inbox@0.1.0;
+            import dsh:plugin/kv@0.1.0;
             export dsh:plugin/llm-adapter@0.1.0;
             export dsh:plugin/tool@0.1.0;
             export dsh:plugin/dispatch@0.1.0;
@@ -28,7 +30,9 @@ wit_bindgen::generate!({
 });
 
 use dsh::plugin::types::{CallConfig, Error, GenerateRequest, HttpRequest, Part};
-use dsh::plugin::{clock, config, journal, log, process, random, session, spill, work, workspace};
+use dsh::plugin::{
+    clock, config, inbox, journal, kv, log, process, random, session, spill, work, workspace,
+};
 use exports::dsh::plugin::{dispatch, llm_adapter, prompt, tool};
 
 struct Prober;
@@ -207,6 +211,35 @@ impl tool::Guest for Prober {
             }
             "write" => {
                 outcome(workspace::write(&argument, b"new", &workspace::Guard::Absent)?.version)
+            }
+            "send" => outcome(inbox::send(&argument, inbox::Target::NextStep, true)?),
+            "pending" => outcome(inbox::pending().join(",")),
+            "take-back" => outcome(inbox::cancel(&argument).to_string()),
+            "kv" => {
+                let scope = kv::Scope::Session;
+                kv::set(scope, &argument, b"one")?;
+                let swapped = kv::swap(scope, &argument, Some(b"one"), b"two")?;
+                let value = kv::get(scope, &argument)?.unwrap_or_default();
+                let keys = kv::keys(scope, "")?.join(",");
+                kv::remove(scope, &argument)?;
+                outcome(format!("{swapped} {} {keys}", String::from_utf8(value).unwrap()))
+            }
+            "kv-profile" => {
+                kv::set(kv::Scope::Profile, &argument, b"")?;
+                outcome("")
+            }
+            // As often as the argument says.
+            "config-often" => {
+                for _ in 0..argument.parse::<u32>().unwrap() {
+                    config::get();
+                }
+                outcome("done")
+            }
+            "write-often" => {
+                for n in 0..argument.parse::<u32>().unwrap() {
+                    workspace::write(&n.to_string(), &[0; 1024], &workspace::Guard::Overwrite)?;
+                }
+                outcome("done")
             }
             "spill" => outcome(spill::store("name", argument.as_bytes())?),
             "exec" => {
