@@ -195,7 +195,8 @@ impl Fence {
 
 /// Is this path, relative to `$DSH_HOME`, one that only `dsh` itself reads?
 /// Credentials and `.env` with whatever writers leave beside them, the machine
-/// code cache with its key, and locks, since who can open a lock can hold it.
+/// code cache with its key, what plugins keep, which is each one's own, and
+/// locks, since who can open a lock can hold it.
 #[must_use]
 pub fn is_secret(inside: &Path) -> bool {
     let mut names = inside.components().filter_map(|part| match part {
@@ -205,10 +206,12 @@ pub fn is_secret(inside: &Path) -> bool {
     let Some(first) = names.next() else {
         return false;
     };
+    let second = names.next();
     first.starts_with(b".credentials")
         || first.starts_with(b".env")
         || first.starts_with(b".tmp")
         || first == b"cache"
+        || (first == b"plugins" && second == Some(b"data"))
         || inside.file_name().is_some_and(|name| {
             let name = name.as_bytes();
             name == b"lock" || name.ends_with(b".lock") || name.ends_with(b".key")
