@@ -9,6 +9,7 @@ mod differences;
 mod errors;
 mod flags;
 mod guests;
+mod installed;
 mod kills;
 mod one_tool;
 mod real_work;
