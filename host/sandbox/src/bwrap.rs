@@ -35,6 +35,9 @@ const SESSIONS: &str = "sessions";
 const PROFILES: &str = "profiles";
 const MODULES: &str = "node_modules";
 
+/// Where packages are, and what plugins keep.
+const PLUGINS: &str = "plugins";
+
 /// What a command sees of `$DSH_HOME`.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct HomeView {
@@ -63,6 +66,10 @@ impl HomeView {
                         _ => view.shown.push(profile),
                     }
                 }
+                view.shells.push(path);
+            } else if path.ends_with(PLUGINS) {
+                // Beside the packages is what plugins keep.
+                view.shown.extend(entries(&path).unwrap_or_default());
                 view.shells.push(path);
             } else if !path.ends_with(SESSIONS) {
                 view.shown.push(path);
@@ -387,6 +394,8 @@ mod tests {
             "settings.yaml",
             "settings.yaml.lock",
             "cache/key",
+            "plugins/sha256/ab",
+            "plugins/data/acme/kv",
         ] {
             std::fs::create_dir_all(home.join(file).parent().unwrap()).unwrap();
             std::fs::write(home.join(file), "").unwrap();
@@ -405,6 +414,7 @@ mod tests {
         assert_eq!(
             view.shown,
             [
+                "plugins/sha256",
                 "profiles/node_modules",
                 "profiles/p/profile.yml",
                 "sessions/w/s",
@@ -415,7 +425,7 @@ mod tests {
         assert_eq!(view.masked, [home.join("sessions/w/s/lock")]);
         assert_eq!(
             view.shells,
-            [home.join("profiles"), home.join("profiles/p")]
+            ["plugins", "profiles", "profiles/p"].map(|name| home.join(name))
         );
         assert_eq!(HomeView::of(&home.join("none"), None), None);
     }

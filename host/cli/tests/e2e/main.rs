@@ -7,6 +7,7 @@ mod arrows;
 mod configuration;
 mod differences;
 mod errors;
+mod fences;
 mod flags;
 mod guests;
 mod installed;
