@@ -172,6 +172,9 @@ fn print(place: &Place, profile: &str, scope: Scope<'_>, strict: bool) -> Result
     for warning in tree.warnings() {
         left_out.note(warning)?;
     }
+    for problem in tree.problems() {
+        left_out.note(&problem.message)?;
+    }
     left_out.report();
     report::product(&tree.dump())
 }
