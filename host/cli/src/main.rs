@@ -12,6 +12,7 @@ mod credentials;
 mod embedded;
 mod exit;
 mod headless;
+mod kv;
 mod left_out;
 mod open;
 mod plugin;
