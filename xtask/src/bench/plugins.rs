@@ -9,7 +9,7 @@ use crate::{components, process, root, toolchain};
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let guest = components::compile(
         &toolchain::find()?,
-        &root().join("host/plugin/benches/guest"),
+        &root().join("host/plugin/benches/guests"),
     )?;
     let mut cargo = process::cargo();
     cargo

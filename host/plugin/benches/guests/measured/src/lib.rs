@@ -7,7 +7,7 @@
 use std::hint::black_box;
 
 wit_bindgen::generate!({
-    path: "../../../../wit",
+    path: "../../../../../wit",
     inline: "
         package dsh:measured;
         world measured {
