@@ -243,11 +243,8 @@ fn origin(url: &str) -> Option<String> {
 /// the events that it listens to without saying so, the least.
 fn listens(asked: &mut Map<String, Value>, offered: &Offered) -> Vec<(&'static str, Value)> {
     let mut take = |grant: &str| -> Vec<String> {
-        words::items(grant, &asked.remove(grant).unwrap_or_default())
-            .iter()
-            .filter_map(Value::as_str)
-            .map(str::to_owned)
-            .collect()
+        let asked = asked.remove(grant).unwrap_or_default();
+        words::texts(&words::canonical(grant, &asked))
     };
     let mut decide = take("decide");
     let mut observe = take("observe");
