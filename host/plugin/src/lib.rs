@@ -52,6 +52,7 @@ mod offer;
 mod prompt;
 mod run;
 mod stack;
+mod standin;
 mod survey;
 mod ticker;
 mod warm;

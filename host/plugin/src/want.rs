@@ -84,7 +84,7 @@ pub fn wants(component: &Description, offered: &Offered) -> Result<Vec<Want>, Er
         let grant = match grants::need(import) {
             Need::Grant(grant) => grant,
             // Nothing that it is granted makes this host provide it.
-            Need::Always | Need::NotYet(_) | Need::Unknown => continue,
+            Need::Always | Need::StandIn | Need::NotYet(_) | Need::Unknown => continue,
         };
         let parameters = asked.remove(grant).unwrap_or_else(|| least(grant));
         add(grant, parameters, Because::Import(import.to_string()));
