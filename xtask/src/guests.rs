@@ -45,7 +45,10 @@ fn sources(folder: &str) -> Result<Vec<PathBuf>> {
 
 fn c(python: &Path, out: &Path) -> Result<()> {
     let made = out.join("c.wasm");
-    if process::up_to_date(&made, &sources("c")?) {
+    // The same before it was made a component: what `dsh plugin add` takes too.
+    let core = out.join("c.core.wasm");
+    let sources = sources("c")?;
+    if process::up_to_date(&made, &sources) && process::up_to_date(&core, &sources) {
         return Ok(());
     }
     let work = out.join("c");
@@ -91,15 +94,19 @@ fn c(python: &Path, out: &Path) -> Result<()> {
         objects.push(object);
     }
     let tools = toolchain::rustup_tools()?;
-    process::run(
-        Command::new(tools.join("wasm-component-ld"))
-            .arg("--wasm-ld-path")
-            .arg(tools.join("gcc-ld/wasm-ld"))
-            .args(["--no-entry", "--gc-sections", "--strip-debug"])
-            .args(&objects)
-            .arg("-o")
-            .arg(&made),
-    )
+    for (flags, made) in [(&[][..], made), (&["--skip-wit-component"], core)] {
+        process::run(
+            Command::new(tools.join("wasm-component-ld"))
+                .arg("--wasm-ld-path")
+                .arg(tools.join("gcc-ld/wasm-ld"))
+                .args(["--no-entry", "--gc-sections", "--strip-debug"])
+                .args(flags)
+                .args(&objects)
+                .arg("-o")
+                .arg(&made),
+        )?;
+    }
+    Ok(())
 }
 
 /// A core module for WASI's first preview, with the bindings of the guest in C.

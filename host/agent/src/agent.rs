@@ -6,7 +6,7 @@
 
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use dsh_model::Models;
@@ -115,6 +115,8 @@ pub(crate) struct Inner {
     /// Whether this process has made a request of this session (spec/loop.md §4, item 6).
     pub(crate) requested: AtomicBool,
     pub(crate) width: AtomicUsize,
+    /// Inputs that came from whoever holds the agent, rather than from a row.
+    pub(crate) inputs: AtomicU64,
     state: Mutex<State>,
     status: watch::Sender<Status>,
     busy: watch::Sender<bool>,
@@ -145,6 +147,7 @@ impl Agent {
             width: AtomicUsize::new(parts.config.max_parallel_tool_calls),
             config: parts.config,
             requested: AtomicBool::new(false),
+            inputs: AtomicU64::new(0),
             state: Mutex::new(State::new(last_turn)),
             status: watch::Sender::new(Status::Idle),
             busy: watch::Sender::new(false),
@@ -169,21 +172,13 @@ impl Agent {
     /// # Errors
     /// A message whose id waits already, or an agent that is gone.
     pub fn send(&self, message: &Message, target: Target, wake: bool) -> Result<(), AgentError> {
-        let mut state = self.inner.lock();
-        if state.disposed {
-            return Err(AgentError::Disposed);
-        }
-        let after_abort = wake && state.winding_down();
-        let target = if after_abort {
-            Target::NextTurn
-        } else {
-            target
-        };
-        self.inner.inbox.push(target, message.json().clone())?;
-        if wake && state.wake(after_abort) == Wake::Start {
-            Inner::start(&self.inner, &mut state);
-        }
-        Ok(())
+        self.inner.inputs.fetch_add(1, Ordering::Relaxed);
+        Inner::send(&self.inner, message, target, wake)
+    }
+
+    /// For whoever must not keep the agent.
+    pub(crate) fn downgrade(&self) -> Weak<Inner> {
+        Arc::downgrade(&self.inner)
     }
 
     /// A prompt for a turn of its own.
@@ -215,8 +210,7 @@ impl Agent {
     /// # Errors
     /// When the log refuses the event.
     pub fn withdraw(&self, id: &str) -> Result<bool, AgentError> {
-        let _state = self.inner.lock();
-        self.inner.inbox.remove(id)
+        Inner::withdraw(&self.inner, id)
     }
 
     /// Messages that wait in a list.
@@ -333,6 +327,36 @@ impl Drop for EndOnDrop<'_> {
 }
 
 impl Inner {
+    /// Puts a message in, whoever it is from: see [`Agent::send`].
+    pub(crate) fn send(
+        inner: &Arc<Self>,
+        message: &Message,
+        target: Target,
+        wake: bool,
+    ) -> Result<(), AgentError> {
+        let mut state = inner.lock();
+        if state.disposed {
+            return Err(AgentError::Disposed);
+        }
+        let after_abort = wake && state.winding_down();
+        let target = if after_abort {
+            Target::NextTurn
+        } else {
+            target
+        };
+        inner.inbox.push(target, message.json().clone())?;
+        if wake && state.wake(after_abort) == Wake::Start {
+            Self::start(inner, &mut state);
+        }
+        Ok(())
+    }
+
+    /// Takes back a message that waits.
+    pub(crate) fn withdraw(&self, id: &str) -> Result<bool, AgentError> {
+        let _state = self.lock();
+        self.inbox.remove(id)
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -60,6 +60,8 @@ pub(crate) struct Composed {
     pub(crate) place: Place,
     pub(crate) env: Environment,
     pub(crate) rows: Composition,
+    /// The profile's name.
+    pub(crate) profile: String,
     /// The profile's `dsh.lock`, for messages.
     pub(crate) lock: PathBuf,
     pub(crate) left_out: LeftOut,
@@ -119,6 +121,7 @@ pub(crate) fn compose(boot: &Boot, cwd: Option<&Path>) -> Result<Composed, Failu
         place,
         env,
         rows,
+        profile: profile.name().to_owned(),
         lock: profile.lock_path(),
         left_out,
     })
@@ -169,6 +172,9 @@ fn print(place: &Place, profile: &str, scope: Scope<'_>, strict: bool) -> Result
     for warning in tree.warnings() {
         left_out.note(warning)?;
     }
+    for problem in tree.problems() {
+        left_out.note(&problem.message)?;
+    }
     left_out.report();
     report::product(&tree.dump())
 }
@@ -205,7 +211,12 @@ pub(crate) async fn mount(composed: &Composed) -> Result<Vec<Mount>, Failure> {
     Ok(mounted)
 }
 
-async fn mount_row(engine: &Engine, packages: &Packages, row: &Row) -> Result<Mounted, Fault> {
+/// Mounts one component row as a run does.
+pub(crate) async fn mount_row(
+    engine: &Engine,
+    packages: &Packages,
+    row: &Row,
+) -> Result<Mounted, Fault> {
     let component = load(engine, packages, row).await?;
     let schema = component
         .manifest()

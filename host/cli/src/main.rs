@@ -12,8 +12,10 @@ mod credentials;
 mod embedded;
 mod exit;
 mod headless;
+mod kv;
 mod left_out;
 mod open;
+mod plugin;
 mod report;
 mod result;
 mod route;
@@ -23,6 +25,7 @@ mod sessions;
 mod signals;
 mod stream;
 mod unusable;
+mod words;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -62,6 +65,7 @@ fn start(arguments: impl Iterator<Item = OsString>) -> Result<u8, exit::Failure>
         } => boot::dump(&profile, &patches, safe, strict),
         Launch::DumpDefault { profile } => boot::dump_default(&profile),
         Launch::Sessions(arguments) => sessions::main(&arguments),
+        Launch::Plugin(arguments) => plugin::main(&arguments),
         Launch::Boot(boot) => headless::main(&boot),
     }
 }

@@ -10,13 +10,13 @@ use dsh_agent::policy::{SpillPolicy, TimeoutPolicy};
 use dsh_agent::prompt::{ComponentPrompt, HostFacts, PromptSource, Prompts};
 use dsh_agent::tools::{ComponentTool, ToolRegistry};
 use dsh_agent::{
-    Agent, AgentConfig, CallIdentity, Durability, EventSink, JournalPort, Log, Parts, Preset,
-    SessionPort, SystemClock, pin_permissions,
+    Agent, AgentConfig, CallIdentity, Durability, EventSink, InboxPort, JournalPort, Log, Parts,
+    Preset, RowWatch, SessionPort, SystemClock, pin_permissions,
 };
 use dsh_http::{Allowed, Client, Origin, Reach};
 use dsh_model::{ComponentAdapter, Gateway, Models, RouteGrant};
 use dsh_plugin::port::PortSet;
-use dsh_profile::{Composition, CredentialStore, Row};
+use dsh_profile::{Composition, CredentialStore, PluginData, Row};
 use dsh_sandbox::{
     Mode, Observations, RunnerKind, Sandbox, SandboxConfig, SessionConfig, SessionSandbox,
     Unguarded, WritePolicy,
@@ -28,6 +28,7 @@ use crate::arguments::{Format, Request};
 use crate::boot::{self, Composed, Mount};
 use crate::credentials::FromStore;
 use crate::exit::Failure;
+use crate::kv::SessionKv;
 use crate::open;
 use crate::report;
 use crate::route::Route;
@@ -41,7 +42,6 @@ pub(crate) struct Run {
     pub(crate) stream: Option<Stream>,
     writer: Arc<Writer>,
     files: SessionSandbox,
-    mounts: Vec<Mount>,
 }
 
 impl Run {
@@ -71,9 +71,16 @@ impl Run {
             pin_permissions(&log, preset).map_err(Failure::of)?;
         }
 
+        let kv = SessionKv {
+            data: PluginData::at(&composed.place.home),
+            profile: composed.profile.clone(),
+            cwd: opened.cwd.clone(),
+            session: id.clone(),
+        };
         let files = sandbox(composed, &log, &id, opened.cwd, &writer)?;
+        let inbox = Arc::new(InboxPort::default());
         let identity = Arc::new(CallIdentity {
-            ports: Arc::new(ports(&log, &files)),
+            ports: Arc::new(ports(&log, &files, &inbox, kv)),
             session_id: id.clone(),
             agent_id: id,
         });
@@ -89,13 +96,13 @@ impl Run {
             identity,
         })
         .map_err(Failure::of)?;
+        inbox.serve(&agent);
         Ok(Self {
             agent,
             log,
             stream,
             writer,
             files,
-            mounts,
         })
     }
 
@@ -116,11 +123,6 @@ impl Run {
         });
         // A command that was told to end has its time for it.
         self.files.idle().await;
-        for mount in &self.mounts {
-            if let Some(reason) = mount.mounted.quarantine() {
-                report::line(format_args!("row {reason}"));
-            }
-        }
         disposed.and(closed)
     }
 }
@@ -163,6 +165,15 @@ fn preset(rows: &Composition) -> Result<Preset, Failure> {
     })
 }
 
+/// `guardHome: false` of the row `sandbox-policy`: commands under full access
+/// run as the person would run them, and may write to `$DSH_HOME`.
+fn guards_home(rows: &Composition) -> bool {
+    let written = rows
+        .host("sandbox-policy")
+        .and_then(|row| row.config.get("guardHome"));
+    written.and_then(serde_json::Value::as_bool).unwrap_or(true)
+}
+
 fn sandbox(
     composed: &Composed,
     log: &Arc<Log>,
@@ -190,6 +201,7 @@ fn sandbox(
         temp_dir: std::env::temp_dir(),
         helper,
         force,
+        guard_home: guards_home(&composed.rows),
         inherited_env: std::env::vars_os().collect(),
     });
     let observed = composed.rows.host("fs-observation-policy").is_some();
@@ -226,8 +238,17 @@ fn mode(log: &Log) -> Mode {
     .unwrap_or(Mode::ReadOnly)
 }
 
-fn ports(log: &Arc<Log>, files: &SessionSandbox) -> PortSet {
+fn ports(log: &Arc<Log>, files: &SessionSandbox, inbox: &Arc<InboxPort>, kv: SessionKv) -> PortSet {
+    let watch = RowWatch::new(Arc::clone(log), |quarantine| {
+        report::line(format_args!(
+            "row {}: out of use after {} failures in a row, the last: {}",
+            quarantine.row, quarantine.failures, quarantine.reason
+        ));
+    });
     PortSet {
+        inbox: Some(Arc::<InboxPort>::clone(inbox)),
+        kv: Some(Arc::new(kv)),
+        watch: Some(Arc::new(watch)),
         session: Some(Arc::new(SessionPort::new(Arc::clone(log)))),
         journal: Some(Arc::new(JournalPort::new(Arc::clone(log)))),
         workspace: Some(Arc::new(files.clone())),
@@ -365,6 +386,15 @@ fn dispatch(
     }
     for mount in mounts {
         if let Some(listener) = mount.mounted.dispatch() {
+            let subscriptions = mount.mounted.subscriptions().iter();
+            let mut events = subscriptions.map(|subscription| subscription.event.as_str());
+            if let Some(event) = events.find(|name| dsh_agent::dispatch::event(name).is_none()) {
+                let reason = format!(
+                    "it listens to {event}, which is no event of a run; use a version of it for this dsh, or disable the row"
+                );
+                composed.left_out.row(&mount.row, &reason)?;
+                continue;
+            }
             listeners.push(Arc::new(ComponentListener::new(
                 &mount.mounted,
                 listener,

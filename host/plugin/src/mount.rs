@@ -11,7 +11,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use wasmtime::component::Linker;
 
 use crate::adapter::Adapter;
-use crate::api::{JsonText, PluginError, Subscription, ToolCall, ToolOutcome, ToolSpec};
+use crate::api::{
+    JsonText, PluginError, ProjectionSpec, Subscription, ToolCall, ToolOutcome, ToolSpec,
+};
 use crate::call::CallContext;
 use crate::capability::{self, Phase};
 use crate::component::Component;
@@ -25,6 +27,7 @@ use crate::instance::{Call, Export, Linked, Live, RowInfo, State};
 use crate::limits::Limits;
 use crate::offer::{self, Offer};
 use crate::port::Quarantine;
+use crate::projection::Projection;
 use crate::prompt::Prompt;
 use crate::standin::{self, StandIns};
 
@@ -67,6 +70,10 @@ pub(crate) struct Shared {
 impl Shared {
     pub(crate) fn id(&self) -> &str {
         &self.linked.row.id
+    }
+
+    pub(crate) fn projections(&self) -> &[ProjectionSpec] {
+        &self.offer.projections
     }
 
     /// Counts how a call ended, and says so where that puts the row out of use.
@@ -244,6 +251,13 @@ impl Mounted {
     pub fn prompt(&self) -> Option<Prompt> {
         self.exports("prompt")
             .then(|| Prompt::new(Arc::clone(&self.shared)))
+    }
+
+    /// A projection of its own; none if it exports no `projection`.
+    #[must_use]
+    pub fn projection(&self) -> Option<Projection> {
+        self.exports("projection")
+            .then(|| Projection::new(Arc::clone(&self.shared)))
     }
 
     /// A listener of its own for an agent; none if it exports no `dispatch`.

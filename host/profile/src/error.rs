@@ -121,6 +121,22 @@ pub enum Error {
         /// What is there.
         found: String,
     },
+    /// What a plugin kept is not what it wrote.
+    #[error("{path}, where a plugin keeps its data, is damaged; remove it, and what the plugin kept there with it", path = path.display())]
+    DataDamaged {
+        /// The map's file.
+        path: PathBuf,
+    },
+    /// A plugin would keep more than it may.
+    #[error("{path} would hold {needed} bytes, and the grant `kv` allows {quota}", path = path.display())]
+    DataFull {
+        /// The map's file.
+        path: PathBuf,
+        /// Bytes of all keys and values.
+        needed: u64,
+        /// Bytes allowed.
+        quota: u64,
+    },
     /// Not a minisign public key.
     #[error("this is not a minisign public key: {reason}")]
     Key {

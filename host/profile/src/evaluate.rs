@@ -140,6 +140,8 @@ impl Walk<'_> {
             grants: json!({}),
             limits: json!({}),
             disabled,
+            locked_grants: entry.plugins_grants,
+            locked_limits: entry.plugins_limits,
             plugin,
             endpoint: None,
             origin: labels[entry.origin].clone(),
@@ -162,20 +164,19 @@ impl Walk<'_> {
         row.limits = object("limits", self.json(node("limits"))?)?;
         row.config = self.json(node("defaults"))?;
         lay_over(&mut row.config, self.json(entry.node("config"))?);
-        // What a plugin says of itself was not written by a person.
-        let mut written = if entry.plugins_config {
-            json!({})
-        } else {
-            row.config.clone()
-        };
-        if let Some(section) = self.inputs.settings.for_row(id) {
+        // Sections are for rows of the bundles: under their ids a plugin would get
+        // an endpoint and a credential that were not meant for it.
+        let section = self.inputs.settings.for_row(id);
+        if let Some(section) = section.filter(|_| entry.plugin.is_none()) {
             lay_over(&mut row.config, section.clone());
-            lay_over(&mut written, section.clone());
         }
         self.inherit_time_limit(&mut row);
         script::read_in(&mut row, self.inputs.cwd)?;
-        route::grant_what_was_written(&mut row.grants, &written);
-        row.endpoint = written["baseURL"].as_str().map(str::to_owned);
+        // What a plugin says of itself was not written by a person.
+        if !entry.plugins_config {
+            route::grant_what_was_written(&mut row.grants, &row.config);
+            row.endpoint = row.config["baseURL"].as_str().map(str::to_owned);
+        }
         Ok(row)
     }
 

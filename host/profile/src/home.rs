@@ -27,12 +27,12 @@ const HEADLESS: &str = "headless";
 const MANIFEST_TEMPLATE: &str = "\
 # The bundles that this profile starts from, in order. They bring its rows;
 # what you want otherwise goes into cordis.patch.yml beside this file.
-bundles: [base, headless]
+bundles: BUNDLES
 ";
 
 const PATCH_TEMPLATE: &str = "\
 # Your own layer of this profile: a list of patches, applied over its bundles.
-# `dsh --profile headless --dump-config` shows the rows and who set them.
+# `dsh --profile NAME --dump-config` shows the rows and who set them.
 #
 # Change a row (its `config` is replaced whole):
 #
@@ -158,11 +158,24 @@ impl Profile {
         let dir = home.path().join("profiles").join(name);
         let own = dir.join(MANIFEST);
         if name == HEADLESS && !own.exists() && !dir.join(UPSTREAM).exists() {
-            fs::create_dir_all(&dir).map_err(|e| Error::io("make", &dir, e))?;
-            write_new(&dir.join(PATCH), PATCH_TEMPLATE)?;
-            write_new(&own, MANIFEST_TEMPLATE)?;
+            make(&dir, "[base, headless]", name)?;
         }
         Self::read(home, name)
+    }
+
+    /// Opens a profile, and makes it where there is none: of the bundle `base`, or
+    /// for `headless` as [`Profile::open`] does. Also whether it was made now.
+    ///
+    /// # Errors
+    /// As [`Profile::open`].
+    pub fn open_or_make(home: &Home, name: &str) -> Result<(Self, bool), Error> {
+        if let Some(found) = Self::find(home, name)? {
+            return Ok((found, false));
+        }
+        if name != HEADLESS {
+            make(&home.path().join("profiles").join(name), "[base]", name)?;
+        }
+        Ok((Self::open(home, name)?, true))
     }
 
     /// Opens a profile where there is one; makes nothing.
@@ -298,6 +311,16 @@ impl Profile {
         });
         plugins
     }
+}
+
+/// Writes the files of a new profile.
+fn make(dir: &Path, bundles: &str, name: &str) -> Result<(), Error> {
+    fs::create_dir_all(dir).map_err(|e| Error::io("make", dir, e))?;
+    write_new(&dir.join(PATCH), &PATCH_TEMPLATE.replace("NAME", name))?;
+    write_new(
+        &dir.join(MANIFEST),
+        &MANIFEST_TEMPLATE.replace("BUNDLES", bundles),
+    )
 }
 
 fn check_name(name: &str) -> Result<(), Error> {

@@ -48,8 +48,10 @@ fn headless_makes_itself_once_and_overwrites_nothing() {
     let home = home_in(&dir);
     let profile = Profile::open(&home, "headless").unwrap();
     let (own, patch) = (profile.dir().join(MANIFEST), profile.dir().join(PATCH));
-    assert_eq!(fs::read_to_string(&own).unwrap(), MANIFEST_TEMPLATE);
-    assert_eq!(fs::read_to_string(&patch).unwrap(), PATCH_TEMPLATE);
+    let text = fs::read_to_string(&own).unwrap();
+    assert!(text.ends_with("\nbundles: [base, headless]\n"), "{text}");
+    let text = fs::read_to_string(&patch).unwrap();
+    assert!(text.contains("dsh --profile headless --dump-config"));
     assert_eq!(fs::read_dir(profile.dir()).unwrap().count(), 2);
 
     let fresh = profile.compose(Scope::All(&[])).unwrap();
@@ -307,4 +309,52 @@ fn a_home_that_cannot_be_written_still_gives_an_anonymous_id() {
     fs::write(&file, "").unwrap();
     let home = Home::resolve(Some(file.as_os_str()), None, Path::new("/")).unwrap();
     assert_eq!(home.anonymous_user_id().len(), 36);
+}
+
+#[test]
+fn a_profile_that_is_made_has_the_base_and_is_made_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = home_in(&dir);
+    for (name, bundles) in [("mine", &["base"][..]), ("headless", &["base", "headless"])] {
+        let (profile, made) = Profile::open_or_make(&home, name).unwrap();
+        assert!(made);
+        assert_eq!(profile.bundles, bundles);
+        profile.compose(Scope::All(&[])).unwrap();
+        let patch = fs::read_to_string(profile.dir().join(PATCH)).unwrap();
+        assert!(patch.contains(&format!("--profile {name} ")), "{patch}");
+        let (_, made) = Profile::open_or_make(&home, name).unwrap();
+        assert!(!made);
+    }
+    assert!(matches!(
+        Profile::open_or_make(&home, "../x"),
+        Err(Error::ProfileName { .. })
+    ));
+    assert!(!dir.path().join("x").exists());
+}
+
+#[test]
+fn a_profile_of_upstream_is_opened_and_has_a_lock_beside_its_manifest() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = home_in(&dir);
+    let manifest = dir.path().join("profiles/theirs").join(UPSTREAM);
+    write(
+        &manifest,
+        r#"{"dsh":{"profile":{"bundles":["@deepseek-ai/dsh-base"]}}}"#,
+    );
+    let (profile, made) = Profile::open_or_make(&home, "theirs").unwrap();
+    assert!(!made);
+    assert_eq!(profile.policy().unwrap(), Policy::default());
+    let mut change = profile.change().unwrap();
+    let digest = change.packages().put(b"x").unwrap();
+    change.lock().put(Installed {
+        name: "acme:x".into(),
+        version: "1.0.0".into(),
+        source: "/x".into(),
+        digest,
+        contract: "0.1.0".into(),
+        ..Installed::default()
+    });
+    change.commit().unwrap();
+    assert!(!profile.dir().join(MANIFEST).exists());
+    assert_eq!(profile.lock().unwrap().plugins.len(), 1);
 }

@@ -18,6 +18,8 @@ pub enum Launch {
     Version,
     /// `dsh sessions …`: look at and mend what is stored; boots nothing. Its arguments as they stand.
     Sessions(Vec<String>),
+    /// `dsh plugin …`: what is installed into a profile, and what it may do. Its arguments as they stand.
+    Plugin(Vec<String>),
     /// Boot a profile; its `args` go to the booted app as they stand.
     Boot(Boot),
     /// Print the composed tree (`--dump-config`).
@@ -63,6 +65,7 @@ pub struct UsageError(pub String);
 pub const HELP: &str = "\
 Usage: dsh [options] [args...]
        dsh sessions <command> [args...]
+       dsh plugin <command> [args...]
 
 Boots a profile: composes its rows from bundles and patches, mounts them, and
 hands everything after the launcher's own options to the booted app.
@@ -74,6 +77,8 @@ Arguments:
 Commands:
   sessions                 list, show, check, repair, fork, export and remove
                            stored sessions: dsh sessions --help
+  plugin                   add, remove, update and list plugins, and decide what
+                           they may do: dsh plugin --help
 
 Options:
   --profile <name>         the profile to boot; required
@@ -93,6 +98,7 @@ Examples:
   dsh --profile headless --dump-default-config
   dsh --profile headless --safe \"say hello\"
   dsh sessions list
+  dsh plugin add ./weather.wasm
 ";
 
 #[derive(Default)]
@@ -107,7 +113,12 @@ struct Flags {
 
 impl Flags {
     fn any(&self) -> bool {
-        self.profile.is_some() || !self.patches.is_empty() || self.dump || self.dump_default
+        self.profile.is_some()
+            || !self.patches.is_empty()
+            || self.dump
+            || self.dump_default
+            || self.strict
+            || self.safe
     }
 }
 
@@ -151,6 +162,10 @@ pub fn parse(args: impl IntoIterator<Item = String>) -> Result<Launch, UsageErro
             ("-V" | "--version", None) => return Ok(Launch::Version),
             ("-h" | "--help", None) if flags.profile.is_none() => return Ok(Launch::Help),
             ("--", None) => break,
+            ("plugin", None) if !flags.any() => {
+                rest.reverse();
+                return Ok(Launch::Plugin(rest));
+            }
             (command @ ("web" | "plugin"), None) => return Err(no_command(command, &flags)),
             _ => {
                 rest.push(arg);
@@ -223,20 +238,20 @@ fn take(
 }
 
 fn no_command(command: &str, flags: &Flags) -> UsageError {
-    if flags.any() {
-        return usage(format!(
-            "{command} takes none of parent --profile, --patch, --dump-config, or --dump-default-config; \
-             put -- before it where it is an argument of the app"
-        ));
+    if !flags.any() {
+        return usage(
+            "this dsh has no web surface; run a task with: dsh --profile headless \"run the tests\"",
+        );
     }
-    usage(match command {
-        "web" => {
-            "this dsh has no web surface; run a task with: dsh --profile headless \"run the tests\""
-        }
-        _ => {
-            "dsh plugin is not in this version; add a row with `component: PATH.wasm` to a profile's cordis.patch.yml"
-        }
-    })
+    let otherwise = if command == "plugin" {
+        "write dsh plugin --profile NAME …, or "
+    } else {
+        ""
+    };
+    usage(format!(
+        "{command} takes none of parent --profile, --patch, --dump-config, or --dump-default-config; \
+         {otherwise}put -- before it where it is an argument of the app"
+    ))
 }
 
 #[cfg(test)]

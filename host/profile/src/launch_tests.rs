@@ -132,7 +132,7 @@ fn dumps_take_their_own_flags_and_no_app_arguments() {
 
 #[test]
 fn a_usage_error_is_one_line_that_names_its_cause() {
-    let cases: [(&[&str], &str); 20] = [
+    let cases: [(&[&str], &str); 21] = [
         (&[], "--profile <name> is required"),
         (&["run", "task"], "--profile <name> is required"),
         (&["tui"], "--profile <name> is required"),
@@ -166,9 +166,10 @@ fn a_usage_error_is_one_line_that_names_its_cause() {
         (&["web"], "no web surface"),
         (&["--profile", "x", "web"], "web takes none of parent"),
         (&["--patch", "a", "web"], "web takes none of parent"),
+        (&["--safe", "plugin", "list"], "plugin takes none of parent"),
         (
-            &["plugin", "--profile", "x", "add", "y"],
-            "not in this version",
+            &["--profile=x", "plugin", "add"],
+            "write dsh plugin --profile NAME",
         ),
         (
             &["--profile", "x", "plugin", "add"],
@@ -196,4 +197,21 @@ fn sessions_is_a_command_as_the_first_word_and_a_word_of_a_task_elsewhere() {
     assert_eq!(task.args, ["sessions", "leak"]);
     assert!(parsed(&["--", "sessions"]).is_err());
     assert!(parsed(&["--safe", "sessions", "list"]).is_err());
+}
+
+#[test]
+fn plugin_is_a_command_with_a_profile_of_its_own_behind_it() {
+    let words = |words: &[&str]| words.iter().map(|w| (*w).to_owned()).collect::<Vec<_>>();
+    for tail in [
+        &[][..],
+        &["--profile", "x", "add", "y"],
+        &["add", "y", "--profile", "x", "--"],
+        &["--help"],
+    ] {
+        let mut line = vec!["plugin"];
+        line.extend(tail);
+        assert_eq!(parsed(&line), Ok(Launch::Plugin(words(tail))));
+    }
+    let task = boot(&["--profile", "headless", "--", "plugin", "add"]);
+    assert_eq!(task.args, ["plugin", "add"]);
 }

@@ -83,7 +83,7 @@ pub struct Installed {
 }
 
 /// A row that an installed plugin brings.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct LockedRow {
     /// Letters, digits, `.`, `_` and `-`, at most 64.
@@ -94,6 +94,16 @@ pub struct LockedRow {
     /// An object.
     #[serde(default = "empty", skip_serializing_if = "is_empty")]
     pub config: Value,
+}
+
+impl Default for LockedRow {
+    fn default() -> Self {
+        Self {
+            id: String::new(),
+            disabled: false,
+            config: empty(),
+        }
+    }
 }
 
 /// A verified signature.

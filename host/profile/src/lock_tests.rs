@@ -7,7 +7,10 @@ const A: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
 const B: &str = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb";
 
 fn map(value: Value) -> Map<String, Value> {
-    value.as_object().cloned().unwrap()
+    match value {
+        Value::Object(map) => map,
+        other => panic!("{other} is no object"),
+    }
 }
 
 fn weather() -> Installed {

@@ -7,32 +7,45 @@
 //! masked, so that a secret that is written while the command runs does not
 //! appear in it. Of the sessions, which each have a lock, only the command's
 //! own is shown.
+//!
+//! Full access is everything as it is, devices, processes and the network
+//! included, with the same shell over `$DSH_HOME`. What would reach around it is
+//! shut: other processes' views of the file system, which a user namespace of
+//! the command's own keeps it from. Root would not be root in one, so it gets a
+//! PID namespace instead, and loses `capabilities` and the files by which the
+//! kernel is told to start programs. What is started is collected by the
+//! supervisor of `helper`, since there need be no PID namespace to end.
+//!
+//! A mount holds a directory where it is, but not what that directory is in: a
+//! directory that holds `$DSH_HOME` could be moved away, and another made in
+//! its place. So where such directories are writable, each is a mount too.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use crate::capabilities::Capabilities;
+use crate::environment::Environment;
 use crate::fence::{Fence, canonical, is_secret};
 use crate::mode::Mode;
-
-/// Capabilities that root keeps: what it takes to work on other users' files.
-const KEPT: [&str; 6] = [
-    "CAP_CHOWN",
-    "CAP_DAC_OVERRIDE",
-    "CAP_FOWNER",
-    "CAP_FSETID",
-    "CAP_SETGID",
-    "CAP_SETUID",
-];
 
 /// Where sessions are, in `$DSH_HOME`.
 const SESSIONS: &str = "sessions";
 
+/// Where profiles are, and what upstream's launcher keeps beside them.
+const PROFILES: &str = "profiles";
+const MODULES: &str = "node_modules";
+
+/// Where packages are, and what plugins keep.
+const PLUGINS: &str = "plugins";
+
 /// What a command sees of `$DSH_HOME`.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct HomeView {
+    /// Directories that are shells as well.
+    pub(crate) shells: Vec<PathBuf>,
     /// Entries of it that are shown.
     pub(crate) shown: Vec<PathBuf>,
-    /// Files below those that are not.
+    /// Files of the session's own that are not.
     pub(crate) masked: Vec<PathBuf>,
 }
 
@@ -42,22 +55,37 @@ impl HomeView {
     pub(crate) fn of(home: &Path, session: Option<&Path>) -> Option<Self> {
         let mut view = HomeView::default();
         for path in entries(home)? {
-            let inside = path.strip_prefix(home).unwrap_or(&path);
-            if !is_secret(inside) && inside != Path::new(SESSIONS) {
+            if path.ends_with(PROFILES) {
+                // Each has a lock file, which `dsh` replaces: shells as well.
+                for profile in entries(&path).unwrap_or_default() {
+                    match entries(&profile) {
+                        Some(files) if !profile.ends_with(MODULES) => {
+                            view.shells.push(profile);
+                            view.shown.extend(files);
+                        }
+                        _ => view.shown.push(profile),
+                    }
+                }
+                view.shells.push(path);
+            } else if path.ends_with(PLUGINS) {
+                // Beside the packages is what plugins keep.
+                view.shown.extend(entries(&path).unwrap_or_default());
+                view.shells.push(path);
+            } else if !path.ends_with(SESSIONS) {
                 view.shown.push(path);
             }
         }
+        let secret = |path: &Path| path.strip_prefix(home).is_ok_and(is_secret);
+        view.shown.retain(|path| !secret(path));
         let own = session.and_then(Path::parent).map(canonical);
-        let own = own.filter(|dir| dir.starts_with(home.join(SESSIONS)));
-        view.shown.extend(own.clone());
-        let profiles = entries(&home.join("profiles")).unwrap_or_default();
-        for dir in profiles.into_iter().chain(own) {
-            // Not through a link: nothing can be mounted on what one leads to.
-            let files = entries(&canonical(&dir)).unwrap_or_default().into_iter();
-            let secret = |path: &PathBuf| path.strip_prefix(home).is_ok_and(is_secret);
-            view.masked
-                .extend(files.filter(|path| path.is_file() && secret(path)));
+        if let Some(own) = own.filter(|dir| dir.starts_with(home.join(SESSIONS))) {
+            let files = entries(&own).unwrap_or_default().into_iter();
+            view.masked = files
+                .filter(|path| path.is_file() && secret(path))
+                .collect();
+            view.shown.push(own);
         }
+        view.shells.sort();
         view.shown.sort();
         view.masked.sort();
         Some(view)
@@ -83,52 +111,99 @@ pub(crate) struct Confined<'a> {
     /// A directory below `/tmp` that stays visible.
     pub(crate) spill: Option<&'a Path>,
     pub(crate) cwd: &'a Path,
-    /// Bubblewrap runs as root, and would keep its capabilities.
-    pub(crate) root: bool,
+    /// What the loader takes from the command's environment.
+    pub(crate) env: &'a Environment,
+    /// Bubblewrap runs as root, which has these, and would keep them.
+    pub(crate) root: Option<Capabilities>,
+}
+
+impl Confined<'_> {
+    /// The directory below which, and in which, a command may write, `/tmp` aside.
+    fn opened(&self) -> Option<&Path> {
+        match self.mode {
+            Mode::ReadOnly => None,
+            Mode::WorkspaceWrite if self.fence.root.starts_with(&self.fence.home) => None,
+            Mode::WorkspaceWrite => Some(&self.fence.root),
+            Mode::DangerFullAccess => Some(Path::new("/")),
+        }
+    }
+}
+
+/// The directories that hold `home`, from just below `top` on.
+fn between<'a>(top: &Path, home: &'a Path) -> Vec<&'a Path> {
+    let above = home.ancestors().skip(1);
+    let mut held: Vec<_> = above
+        .take_while(|dir| *dir != top && dir.starts_with(top))
+        .collect();
+    held.reverse();
+    held
 }
 
 /// Arguments of Bubblewrap, up to and without the command.
 pub(crate) fn arguments(command: &Confined<'_>) -> Vec<OsString> {
-    let Confined {
-        fence,
-        mode,
-        home,
-        spill,
-        cwd,
-        root,
-    } = command;
+    let (fence, full) = (command.fence, command.mode == Mode::DangerFullAccess);
     let mut args: Vec<OsString> = Vec::new();
     let mut add = |option: &str, paths: &[&Path]| {
         args.push(option.into());
         args.extend(paths.iter().map(|path| path.as_os_str().to_owned()));
     };
-    let writes = *mode == Mode::WorkspaceWrite && !fence.root.starts_with(&fence.home);
     let all = Path::new("/");
+    let opened = command.opened();
+    let bind = if full { "--dev-bind" } else { "--bind" };
     // A workspace that is everything is bound first, not over what follows.
-    let everything = writes && fence.root == all;
-    add(if everything { "--bind" } else { "--ro-bind" }, &[all, all]);
-    add("--dev", &[Path::new("/dev")]);
-    add("--unshare-pid", &[]);
-    add("--proc", &[Path::new("/proc")]);
+    let everything = opened == Some(all);
+    add(if everything { bind } else { "--ro-bind" }, &[all, all]);
     add("--die-with-parent", &[]);
-    add("--new-session", &[]);
-    if *root {
-        add("--cap-drop", &[Path::new("ALL")]);
-        for capability in KEPT {
-            add("--cap-add", &[Path::new(capability)]);
-        }
+    if !full {
+        add("--dev", &[Path::new("/dev")]);
+        add("--new-session", &[]);
     }
-    if *mode == Mode::WorkspaceWrite {
-        add("--tmpfs", &[Path::new("/tmp")]);
-        if writes && !everything {
-            add("--bind", &[&fence.root, &fence.root]);
+    if !full || command.root.is_some() {
+        add("--unshare-pid", &[]);
+        add("--proc", &[Path::new("/proc")]);
+    }
+    match command.root {
+        Some(capabilities) => {
+            add("--cap-drop", &[Path::new("ALL")]);
+            for name in capabilities.kept(full) {
+                add("--cap-add", &[Path::new(name)]);
+            }
+            if everything {
+                // Bubblewrap itself shuts those of its `/proc`.
+                add("--ro-bind-try", &[Path::new("/sys"), Path::new("/sys")]);
+            }
         }
-        if let Some(spill) = spill {
+        None if full => add("--unshare-user", &[]),
+        None => {}
+    }
+    if command.mode == Mode::WorkspaceWrite {
+        add("--tmpfs", &[Path::new("/tmp")]);
+        if let Some(root) = opened.filter(|_| !everything) {
+            add("--bind", &[root, root]);
+        }
+        if let Some(spill) = command.spill {
             add("--ro-bind-try", &[spill, spill]);
         }
     }
-    if let Some(home) = home {
+    if let Some(home) = command.home {
+        for dir in opened
+            .map(|top| between(top, &fence.home))
+            .unwrap_or_default()
+        {
+            add(bind, &[dir, dir]);
+        }
+        for alias in &fence.aliases {
+            if alias.path.is_dir() {
+                add("--tmpfs", &[&alias.path]);
+                add("--remount-ro", &[&alias.path]);
+            } else if alias.path.is_file() {
+                add("--ro-bind", &[Path::new("/dev/null"), &alias.path]);
+            }
+        }
         add("--tmpfs", &[&fence.home]);
+        for path in &home.shells {
+            add("--dir", &[path]);
+        }
         for path in &home.shown {
             add("--ro-bind-try", &[path, path]);
         }
@@ -137,7 +212,10 @@ pub(crate) fn arguments(command: &Confined<'_>) -> Vec<OsString> {
         }
         add("--remount-ro", &[&fence.home]);
     }
-    add("--chdir", &[cwd]);
+    for (name, value) in command.env {
+        add("--setenv", &[Path::new(name), Path::new(value)]);
+    }
+    add("--chdir", &[command.cwd]);
     add("--", &[]);
     args
 }
@@ -159,7 +237,8 @@ mod tests {
             home,
             spill: spill.map(Path::new),
             cwd: Path::new("/w/sub"),
-            root,
+            env: &Environment::new(),
+            root: root.then_some(Capabilities(u64::MAX)),
         };
         let args: Vec<_> = arguments(&confined)
             .into_iter()
@@ -173,10 +252,11 @@ mod tests {
             root: root.into(),
             home: "/h/.dsh".into(),
             temps: vec!["/tmp".into()],
+            ..Fence::default()
         }
     }
 
-    const BASE: &str = "--dev /dev --unshare-pid --proc /proc --die-with-parent --new-session";
+    const BASE: &str = "--die-with-parent --dev /dev --new-session --unshare-pid --proc /proc";
 
     #[test]
     fn read_only_binds_everything_so() {
@@ -196,13 +276,14 @@ mod tests {
     #[test]
     fn workspace_write_opens_the_workspace_and_a_fresh_tmp_and_shuts_home_last() {
         let home = HomeView {
+            shells: vec!["/h/.dsh/profiles".into()],
             shown: vec!["/h/.dsh/sessions".into()],
-            masked: vec!["/h/.dsh/profiles/p/dsh.lock".into()],
+            masked: vec!["/h/.dsh/sessions/lock".into()],
         };
         let expected = format!(
             "--ro-bind / / {BASE} --tmpfs /tmp --bind /w /w --ro-bind-try /tmp/spill /tmp/spill \
-             --tmpfs /h/.dsh --ro-bind-try /h/.dsh/sessions /h/.dsh/sessions \
-             --ro-bind /dev/null /h/.dsh/profiles/p/dsh.lock --remount-ro /h/.dsh --chdir /w/sub --"
+             --tmpfs /h/.dsh --dir /h/.dsh/profiles --ro-bind-try /h/.dsh/sessions /h/.dsh/sessions \
+             --ro-bind /dev/null /h/.dsh/sessions/lock --remount-ro /h/.dsh --chdir /w/sub --"
         );
         assert_eq!(
             line(
@@ -240,6 +321,61 @@ mod tests {
     }
 
     #[test]
+    fn full_access_is_everything_but_home_and_what_holds_it_stays_where_it_is() {
+        let home = HomeView::default();
+        let expected = "--dev-bind / / --die-with-parent --unshare-user --dev-bind /h /h \
+             --tmpfs /h/.dsh --remount-ro /h/.dsh --chdir /w/sub --";
+        let full = Mode::DangerFullAccess;
+        assert_eq!(line(&fence("/w"), full, Some(&home), None, false), expected);
+        let root = line(&fence("/w"), full, Some(&home), None, true);
+        assert!(root.contains(" --unshare-pid --proc /proc "), "{root}");
+        assert!(root.contains(" --ro-bind-try /sys /sys "), "{root}");
+        for undoes in ["SYS_ADMIN", "SYS_PTRACE", "DAC_READ_SEARCH", "MKNOD"] {
+            assert!(!root.contains(undoes), "{root}");
+        }
+    }
+
+    #[test]
+    fn directories_between_the_workspace_and_home_are_mounts() {
+        let home = Path::new("/w/a/b/.dsh");
+        let shown = |top: &str| {
+            let held = between(Path::new(top), home);
+            held.iter()
+                .map(|dir| dir.to_str().unwrap())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(shown("/w"), ["/w/a", "/w/a/b"]);
+        assert_eq!(shown("/"), ["/w", "/w/a", "/w/a/b"]);
+        assert_eq!(shown("/w/a/b"), [""; 0]);
+        assert_eq!(shown("/other"), [""; 0]);
+        assert_eq!(shown("/w/a/b/.dsh"), [""; 0]);
+    }
+
+    #[test]
+    fn home_is_shut_by_its_other_names_too() {
+        let temp = tempfile::tempdir().unwrap();
+        let alias = |path: PathBuf| crate::names::Alias {
+            path,
+            inside: PathBuf::new(),
+        };
+        let mut fence = fence("/w");
+        fence.aliases = vec![alias(temp.path().to_owned()), alias("/not/there".into())];
+        let line = line(
+            &fence,
+            Mode::ReadOnly,
+            Some(&HomeView::default()),
+            None,
+            false,
+        );
+        let at = temp.path().display();
+        assert!(
+            line.contains(&format!("--tmpfs {at} --remount-ro {at} --tmpfs /h/.dsh")),
+            "{line}"
+        );
+        assert!(!line.contains("/not/there"), "{line}");
+    }
+
+    #[test]
     fn root_keeps_no_capability_that_undoes_a_mount() {
         let line = line(&fence("/w"), Mode::ReadOnly, None, None, true);
         assert!(
@@ -258,6 +394,8 @@ mod tests {
             "settings.yaml",
             "settings.yaml.lock",
             "cache/key",
+            "plugins/sha256/ab",
+            "plugins/data/acme/kv",
         ] {
             std::fs::create_dir_all(home.join(file).parent().unwrap()).unwrap();
             std::fs::write(home.join(file), "").unwrap();
@@ -265,6 +403,7 @@ mod tests {
         for file in [
             "profiles/p/dsh.lock",
             "profiles/p/profile.yml",
+            "profiles/node_modules/x/package.json",
             "sessions/w/s/session.jsonl",
             "sessions/w/s/lock",
         ] {
@@ -274,11 +413,19 @@ mod tests {
         let view = HomeView::of(&home, Some(&home.join("sessions/w/s/session.jsonl"))).unwrap();
         assert_eq!(
             view.shown,
-            ["profiles", "sessions/w/s", "settings.yaml"].map(|name| home.join(name))
+            [
+                "plugins/sha256",
+                "profiles/node_modules",
+                "profiles/p/profile.yml",
+                "sessions/w/s",
+                "settings.yaml"
+            ]
+            .map(|name| home.join(name))
         );
+        assert_eq!(view.masked, [home.join("sessions/w/s/lock")]);
         assert_eq!(
-            view.masked,
-            ["profiles/p/dsh.lock", "sessions/w/s/lock"].map(|name| home.join(name))
+            view.shells,
+            ["plugins", "profiles", "profiles/p"].map(|name| home.join(name))
         );
         assert_eq!(HomeView::of(&home.join("none"), None), None);
     }

@@ -13,6 +13,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
 use crate::mode::Mode;
+use crate::names::{self, Alias};
 
 /// Why a path is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +30,8 @@ pub enum Refusal {
     Secret,
     /// What the kernel shows of a process.
     ProcessState,
+    /// Not below a directory that was granted.
+    NotGranted,
 }
 
 impl fmt::Display for Refusal {
@@ -41,6 +44,9 @@ impl fmt::Display for Refusal {
             Refusal::Home => "write denied under every mode: it would change dsh's own directory",
             Refusal::Root => "change denied under every mode: it is, or holds, the workspace's own directory",
             Refusal::Secret => "read denied under every mode: it holds credentials, keys or locks of dsh",
+            Refusal::NotGranted => {
+                "denied: the row's grant `workspace` names the directories that it may use, and this is in none of them"
+            }
             Refusal::ProcessState => {
                 "read denied under every mode: it shows a process's memory, environment or open files"
             }
@@ -49,14 +55,29 @@ impl fmt::Display for Refusal {
 }
 
 /// The places that a decision is about; all canonical.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Fence {
     /// The session's working directory.
     pub root: PathBuf,
     /// `$DSH_HOME`.
     pub home: PathBuf,
+    /// Where else it, or a part of it, is mounted.
+    pub aliases: Vec<Alias>,
+    /// Links on the way to it: who replaces one decides what `dsh` starts from.
+    pub links: Vec<PathBuf>,
     /// `/tmp` and the operating system's own, which may be the same.
     pub temps: Vec<PathBuf>,
+    /// Directories that a row's grant names: nothing else is read or written.
+    /// None: the fence alone decides.
+    pub only: Option<Vec<PathBuf>>,
+}
+
+/// Is this canonical path one of these directories, or below one?
+#[must_use]
+pub fn is_below(directories: &[PathBuf], path: &Path) -> bool {
+    directories
+        .iter()
+        .any(|directory| path.starts_with(directory))
 }
 
 impl Fence {
@@ -68,18 +89,67 @@ impl Fence {
         if !temps.contains(&os_temp) {
             temps.push(os_temp);
         }
+        let reached = canonical(home);
+        let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
         Fence {
             root: canonical(root),
-            home: canonical(home),
+            aliases: names::mounted(&mounts, &reached),
+            links: names::links(home),
+            home: reached,
             temps,
+            only: None,
         }
+    }
+
+    /// The same fence for who may use these directories alone: absolute, or
+    /// relative to the working directory. Resolved as far as they are there.
+    #[must_use]
+    pub fn within(&self, directories: &[String]) -> Self {
+        let directories = directories.iter();
+        Fence {
+            only: Some(
+                directories
+                    .map(|directory| canonical(&self.root.join(directory)))
+                    .collect(),
+            ),
+            ..self.clone()
+        }
+    }
+
+    fn granted(&self, path: &Path) -> Result<(), Refusal> {
+        match &self.only {
+            Some(directories) if !is_below(directories, path) => Err(Refusal::NotGranted),
+            _ => Ok(()),
+        }
+    }
+
+    /// What this canonical path is called in `$DSH_HOME`, if it is there.
+    fn inside(&self, path: &Path) -> Option<PathBuf> {
+        if let Ok(inside) = path.strip_prefix(&self.home) {
+            return Some(inside.to_path_buf());
+        }
+        self.aliases.iter().find_map(|alias| {
+            let below = path.strip_prefix(&alias.path).ok()?;
+            Some(alias.inside.join(below))
+        })
+    }
+
+    /// Whatever must stay as it is, and where it is: `$DSH_HOME` by each of its
+    /// names, and the links that lead to it.
+    pub(crate) fn kept(&self) -> impl Iterator<Item = &Path> {
+        let aliases = self.aliases.iter().map(|alias| alias.path.as_path());
+        let links = self.links.iter().map(PathBuf::as_path);
+        std::iter::once(self.home.as_path())
+            .chain(aliases)
+            .chain(links)
     }
 
     /// May a file be made, replaced or removed at this canonical path?
     pub fn may_write(&self, path: &Path, mode: Mode) -> Result<(), Refusal> {
-        if path.starts_with(&self.home) {
+        if self.inside(path).is_some() || self.links.iter().any(|link| link == path) {
             return Err(Refusal::Home);
         }
+        self.granted(path)?;
         match mode {
             Mode::ReadOnly => Err(Refusal::ReadOnly),
             Mode::DangerFullAccess => Ok(()),
@@ -92,11 +162,16 @@ impl Fence {
     /// May what is at this canonical path be moved or removed, with all below it?
     pub fn may_move(&self, path: &Path, mode: Mode) -> Result<(), Refusal> {
         self.may_write(path, mode)?;
-        if self.home.starts_with(path) {
+        if self.kept().any(|kept| kept.starts_with(path)) {
             return Err(Refusal::Home);
         }
         if self.root.starts_with(path) {
             return Err(Refusal::Root);
+        }
+        // One that was granted is not the row's to move.
+        let whole = |directory: &PathBuf| directory.starts_with(path);
+        if self.only.iter().flatten().any(whole) {
+            return Err(Refusal::NotGranted);
         }
         Ok(())
     }
@@ -104,9 +179,8 @@ impl Fence {
     /// May the file at this canonical path be read? Modes do not matter: reads
     /// are free but for these.
     pub fn may_read(&self, path: &Path) -> Result<(), Refusal> {
-        if let Ok(inside) = path.strip_prefix(&self.home)
-            && is_secret(inside)
-        {
+        self.granted(path)?;
+        if self.inside(path).is_some_and(|inside| is_secret(&inside)) {
             return Err(Refusal::Secret);
         }
         if let Ok(inside) = path.strip_prefix("/proc")
@@ -121,7 +195,8 @@ impl Fence {
 
 /// Is this path, relative to `$DSH_HOME`, one that only `dsh` itself reads?
 /// Credentials and `.env` with whatever writers leave beside them, the machine
-/// code cache with its key, and locks, since who can open a lock can hold it.
+/// code cache with its key, what plugins keep, which is each one's own, and
+/// locks, since who can open a lock can hold it.
 #[must_use]
 pub fn is_secret(inside: &Path) -> bool {
     let mut names = inside.components().filter_map(|part| match part {
@@ -131,10 +206,12 @@ pub fn is_secret(inside: &Path) -> bool {
     let Some(first) = names.next() else {
         return false;
     };
+    let second = names.next();
     first.starts_with(b".credentials")
         || first.starts_with(b".env")
         || first.starts_with(b".tmp")
         || first == b"cache"
+        || (first == b"plugins" && second == Some(b"data"))
         || inside.file_name().is_some_and(|name| {
             let name = name.as_bytes();
             name == b"lock" || name.ends_with(b".lock") || name.ends_with(b".key")

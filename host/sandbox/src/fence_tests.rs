@@ -5,6 +5,7 @@ fn fence() -> Fence {
         root: "/home/u/work".into(),
         home: "/home/u/.dsh".into(),
         temps: vec!["/tmp".into(), "/var/tmp/u".into()],
+        ..Fence::default()
     }
 }
 
@@ -48,6 +49,7 @@ fn home_is_outside_the_fence_even_inside_the_workspace_or_around_it() {
         root: "/w".into(),
         home: "/w/.dsh".into(),
         temps: vec![],
+        ..Fence::default()
     };
     assert_eq!(
         inside.may_write(Path::new("/w/.dsh/x"), Mode::WorkspaceWrite),
@@ -61,6 +63,7 @@ fn home_is_outside_the_fence_even_inside_the_workspace_or_around_it() {
         root: "/h/w".into(),
         home: "/h".into(),
         temps: vec![],
+        ..Fence::default()
     };
     assert_eq!(
         around.may_write(Path::new("/h/w/x"), Mode::WorkspaceWrite),
@@ -74,6 +77,7 @@ fn a_directory_that_holds_home_or_the_workspace_stays_where_it_is() {
         root: "/w/p".into(),
         home: "/w/p/deep/.dsh".into(),
         temps: vec!["/w".into()],
+        ..Fence::default()
     };
     for mode in [Mode::WorkspaceWrite, Mode::DangerFullAccess] {
         assert_eq!(
@@ -86,6 +90,7 @@ fn a_directory_that_holds_home_or_the_workspace_stays_where_it_is() {
         root: "/w/p".into(),
         home: "/h".into(),
         temps: vec!["/w".into()],
+        ..Fence::default()
     };
     assert_eq!(
         apart.may_move(Path::new("/w/p"), Mode::WorkspaceWrite),
@@ -105,6 +110,10 @@ fn only_secrets_of_home_and_process_state_are_not_read() {
         ("/home/u/.dsh/profiles/p/dsh.lock", Err(Refusal::Secret)),
         ("/home/u/.dsh/cache/key", Err(Refusal::Secret)),
         ("/home/u/.dsh/cache", Err(Refusal::Secret)),
+        ("/home/u/.dsh/plugins/data", Err(Refusal::Secret)),
+        ("/home/u/.dsh/plugins/data/a/kv", Err(Refusal::Secret)),
+        ("/home/u/.dsh/plugins/sha256/ab", Ok(())),
+        ("/home/u/.dsh/skills/plugins/data", Ok(())),
         ("/home/u/.dsh", Ok(())),
         ("/home/u/.dsh/settings.yaml", Ok(())),
         ("/home/u/.dsh/sessions/--w--/s/session.jsonl.zstd", Ok(())),
@@ -132,4 +141,40 @@ fn what_does_not_exist_yet_is_resolved_as_far_as_it_does() {
     std::os::unix::fs::symlink("real", temp.path().join("link")).unwrap();
     let real = temp.path().canonicalize().unwrap().join("real/a/b");
     assert_eq!(canonical(&temp.path().join("link/a/b")), real);
+}
+
+#[test]
+fn who_was_granted_directories_uses_nothing_beside_them() {
+    let fence = Fence {
+        root: "/w".into(),
+        only: Some(vec!["/w/src".into(), "/usr/share".into()]),
+        ..fence()
+    };
+    for (path, granted) in [
+        ("/w/src", true),
+        ("/w/src/a/b", true),
+        ("/usr/share/doc", true),
+        ("/w", false),
+        ("/w/srcs", false),
+        ("/w/other", false),
+        ("/usr", false),
+        ("/etc/passwd", false),
+        ("/tmp/x", false),
+        ("/", false),
+    ] {
+        let path = Path::new(path);
+        assert_eq!(fence.may_read(path).is_ok(), granted, "{}", path.display());
+        // A grant widens nothing: the mode's own places hold as well.
+        let writable = granted && path.starts_with("/w");
+        let written = fence.may_write(path, Mode::WorkspaceWrite);
+        assert_eq!(written.is_ok(), writable, "{}", path.display());
+    }
+    let src = Path::new("/w/src");
+    assert_eq!(
+        fence.may_move(src, Mode::WorkspaceWrite),
+        Err(Refusal::NotGranted)
+    );
+    fence
+        .may_move(&src.join("a"), Mode::WorkspaceWrite)
+        .unwrap();
 }

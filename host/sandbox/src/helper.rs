@@ -1,15 +1,15 @@
 //! The program as its own helper: what runs between `dsh` and a command.
 //!
-//! `supervise PID -- ARGV` makes a tree of what would be loose processes: it is
+//! `supervise PID [--env NAME=VALUE]… -- ARGV` makes a tree of what would be loose processes: it is
 //! a subreaper, so that every orphan comes to it, and when the command ends, or
 //! process PID does, it kills what is left before it ends the same way. The
 //! command gets a process group of its own, so that `kill 0` in a script does
 //! not reach the supervisor.
 //!
-//! `landlock [--ro PATH]… [--rw PATH]… -- ARGV` confines itself and becomes the
+//! `landlock [--full] [--ro PATH]… [--rw PATH]… [--env NAME=VALUE]… -- ARGV` confines itself and becomes the
 //! command (spec/cli.md §5): what is not granted is denied, and where the
 //! kernel can (ABI 6), signals to processes outside, the supervisor first among
-//! them. `landlock --probe` says whether this kernel can.
+//! them, unless `--full`. Root gives up what would reach around it. `landlock --probe` says whether this kernel can.
 //!
 //! What neither can do is hide a file below a directory that is readable: under
 //! Landlock alone a command can read what the user can.
@@ -18,6 +18,7 @@
 //! begins with [`PREFIX`]; a command's own 125 has no such line.
 
 use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, exit};
@@ -32,6 +33,8 @@ use rustix::process::{
     Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, getpid, getppid, pidfd_open, wait,
 };
 
+use crate::capabilities::Capabilities;
+use crate::environment::Environment;
 use crate::tree;
 
 /// The first argument that makes this program a sandbox helper.
@@ -72,21 +75,59 @@ pub fn landlock_exec_main(args: Vec<OsString>) -> ! {
 
 enum Never {}
 
-/// Arguments that run `argv` under supervision of the process `parent`.
-pub(crate) fn supervised(helper: &Path, parent: u32, argv: Vec<OsString>) -> Vec<OsString> {
+/// Arguments that run `argv` under supervision of the process `parent`. `env`
+/// is the command's alone.
+pub(crate) fn supervised(
+    helper: &Path,
+    parent: u32,
+    env: &Environment,
+    argv: Vec<OsString>,
+) -> Vec<OsString> {
     let mut args: Vec<OsString> = vec![helper.into(), HELPER_ARGUMENT.into(), "supervise".into()];
-    args.extend([parent.to_string().into(), "--".into()]);
+    args.push(parent.to_string().into());
+    args.extend(variables(env));
+    args.push("--".into());
     args.extend(argv);
     args
 }
 
-/// Arguments that run `argv` with all readable and only `writable` writable.
-pub(crate) fn confined(helper: &Path, writable: &[PathBuf], argv: Vec<OsString>) -> Vec<OsString> {
+fn variables(env: &Environment) -> impl Iterator<Item = OsString> {
+    env.iter().flat_map(|(name, value)| {
+        let mut variable = name.clone();
+        variable.push("=");
+        variable.push(value);
+        [OsString::from("--env"), variable]
+    })
+}
+
+/// As it was written by [`variables`].
+fn variable(argument: Option<OsString>) -> Result<(OsString, OsString), String> {
+    let argument = argument.ok_or("--env without a variable")?;
+    let bytes = argument.as_bytes();
+    let at = bytes.iter().position(|byte| *byte == b'=');
+    let at = at.ok_or("--env needs NAME=VALUE")?;
+    let part = |part: &[u8]| OsStr::from_bytes(part).to_owned();
+    Ok((part(&bytes[..at]), part(&bytes[at + 1..])))
+}
+
+/// Arguments that run `argv` with all readable and only `writable` writable;
+/// `full` leaves signals free.
+pub(crate) fn confined(
+    helper: &Path,
+    full: bool,
+    writable: &[PathBuf],
+    env: &Environment,
+    argv: Vec<OsString>,
+) -> Vec<OsString> {
     let mut args: Vec<OsString> = vec![helper.into(), HELPER_ARGUMENT.into(), "landlock".into()];
+    if full {
+        args.push("--full".into());
+    }
     args.extend(["--ro".into(), "/".into()]);
     for path in writable {
         args.extend(["--rw".into(), path.into()]);
     }
+    args.extend(variables(env));
     args.push("--".into());
     args.extend(argv);
     args
@@ -95,6 +136,8 @@ pub(crate) fn confined(helper: &Path, writable: &[PathBuf], argv: Vec<OsString>)
 fn confine(mut args: impl Iterator<Item = OsString>) -> Result<Never, String> {
     let mut readable = Vec::new();
     let mut writable = Vec::new();
+    let mut env = Vec::new();
+    let mut full = false;
     loop {
         let option = args.next().ok_or("no command after --")?;
         match option.to_str() {
@@ -113,12 +156,16 @@ fn confine(mut args: impl Iterator<Item = OsString>) -> Result<Never, String> {
             Some("--") => break,
             Some("--ro") => readable.push(PathBuf::from(args.next().ok_or("--ro without a path")?)),
             Some("--rw") => writable.push(PathBuf::from(args.next().ok_or("--rw without a path")?)),
+            Some("--env") => env.push(variable(args.next())?),
+            Some("--full") => full = true,
             _ => return Err(format!("unknown option {}", option.display())),
         }
     }
     let program = args.next().ok_or("no command after --")?;
-    restrict(&readable, &writable, true)?;
-    let error = Command::new(&program).args(args).exec();
+    restrict(&readable, &writable, !full)?;
+    Capabilities::give_up_others(full)
+        .map_err(|errno| format!("{NOT_CONFINED}: cannot give up capabilities: {errno}"))?;
+    let error = Command::new(&program).args(args).envs(env).exec();
     Err(cannot_run(&program, &error))
 }
 
@@ -161,8 +208,13 @@ fn supervise(mut args: impl Iterator<Item = OsString>) -> Result<Never, String> 
         .and_then(|pid| pid.to_str()?.parse().ok())
         .and_then(Pid::from_raw);
     let parent = parent.ok_or("supervise needs the parent's number")?;
-    if args.next().as_deref() != Some(OsStr::new("--")) {
-        return Err("supervise PID -- COMMAND".to_owned());
+    let mut env = Vec::new();
+    loop {
+        match args.next().as_deref().and_then(OsStr::to_str) {
+            Some("--env") => env.push(variable(args.next())?),
+            Some("--") => break,
+            _ => return Err("supervise PID [--env NAME=VALUE]… -- COMMAND".to_owned()),
+        }
     }
     let program = args.next().ok_or("no command after --")?;
 
@@ -178,7 +230,11 @@ fn supervise(mut args: impl Iterator<Item = OsString>) -> Result<Never, String> 
     }
     let watched = watched.map_err(|errno| format!("cannot watch the parent: {errno}"))?;
 
-    let spawned = Command::new(&program).args(args).process_group(0).spawn();
+    let spawned = Command::new(&program)
+        .args(args)
+        .envs(env)
+        .process_group(0)
+        .spawn();
     let child = spawned.map_err(|error| cannot_run(&program, &error))?;
     let child = i32::try_from(child.id()).unwrap_or(0);
     if let Ok(null) = std::fs::File::open("/dev/null") {

@@ -22,6 +22,7 @@
 #![forbid(unsafe_code)]
 
 mod bwrap;
+mod capabilities;
 mod capture;
 mod environment;
 mod error;
@@ -32,6 +33,7 @@ mod grep;
 mod helper;
 mod job;
 mod mode;
+mod names;
 mod observe;
 mod ports;
 mod resolve;
@@ -46,6 +48,7 @@ pub use error::Error;
 pub use fence::{Fence, Refusal, is_secret};
 pub use helper::{HELPER_ARGUMENT, landlock_exec_main};
 pub use mode::{Mode, UnknownMode};
+pub use names::Alias;
 pub use observe::{Expect, Observations, Unguarded, WritePolicy};
 pub use session::{
     Enforcement, Escalation, OutputSink, RunnerKind, Sandbox, SandboxConfig, SessionConfig,

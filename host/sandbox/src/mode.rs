@@ -12,7 +12,7 @@ pub enum Mode {
     ReadOnly,
     /// The workspace and the temporary directories are.
     WorkspaceWrite,
-    /// No fence but `$DSH_HOME`'s, and commands run unconfined.
+    /// No fence but `$DSH_HOME`'s.
     DangerFullAccess,
 }
 

@@ -18,10 +18,13 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
 
 use crate::error::Error;
-use crate::fence::{Fence, Refusal, is_secret};
+use crate::fence::{Fence, Refusal, canonical, is_secret};
 
 /// As the kernel's own bound on links in a path.
 const MAX_LINKS: usize = 40;
+
+/// Deeper than any path that can be named at once.
+const MAX_DEPTH: usize = 4096;
 
 /// Something that is there, pinned; nothing was read yet.
 #[derive(Debug)]
@@ -84,6 +87,11 @@ impl Place {
         Ok(dir)
     }
 
+    /// The deepest directory that is there.
+    pub(crate) fn held(&self) -> BorrowedFd<'_> {
+        self.dir.as_fd()
+    }
+
     /// The directory, if none is missing.
     pub(crate) fn dir(&self) -> Result<BorrowedFd<'_>, Error> {
         if self.missing.is_empty() {
@@ -131,7 +139,22 @@ pub(crate) fn absolute(cwd: &Path, path: &str) -> Result<PathBuf, Error> {
 
 /// Pins what is at a path, links followed, if it may be read.
 pub(crate) fn pin(fence: &Fence, path: &Path) -> Result<Pinned, Error> {
-    let fd = open_path(path, OFlags::empty()).map_err(|errno| jump(path, errno))?;
+    let fd = match open_path(path, OFlags::empty()) {
+        Ok(fd) => fd,
+        Err(errno) => {
+            // What is not there outside of what was granted is not told either.
+            let place = canonical(path);
+            if fence.only.is_some()
+                && let Err(reason) = fence.may_read(&place)
+            {
+                return Err(Error::Denied {
+                    path: place,
+                    reason,
+                });
+            }
+            return Err(jump(path, errno));
+        }
+    };
     let stat = rustix::fs::fstat(&fd).map_err(|errno| Error::io(path, errno))?;
     let reached = fd_path(&fd, path)?;
     let refuse = |reason| {
@@ -258,6 +281,38 @@ fn self_fd(fd: &impl AsRawFd) -> PathBuf {
 /// The canonical path of an open descriptor.
 fn fd_path(fd: impl AsFd, asked: &Path) -> Result<PathBuf, Error> {
     std::fs::read_link(self_fd(&fd.as_fd())).map_err(|error| Error::io(asked, error))
+}
+
+/// Is this directory the one at `top`, or below it, by what they are rather than
+/// by name? Says yes of what has no end and of what it cannot look at.
+pub(crate) fn is_within(dir: BorrowedFd<'_>, top: &Path) -> bool {
+    let Ok(top) = rustix::fs::stat(top) else {
+        return false;
+    };
+    let identity = |stat: &Stat| (stat.st_dev, stat.st_ino);
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let mut last = None;
+    let Ok(mut at) = dir.try_clone_to_owned() else {
+        return true;
+    };
+    for _ in 0..MAX_DEPTH {
+        let Ok(stat) = rustix::fs::fstat(&at) else {
+            return true;
+        };
+        if identity(&stat) == identity(&top) {
+            return true;
+        }
+        // The root is its own parent.
+        if last == Some(identity(&stat)) {
+            return false;
+        }
+        last = Some(identity(&stat));
+        at = match rustix::fs::openat(&at, "..", flags, Mode::empty()) {
+            Ok(parent) => parent,
+            Err(_) => return true,
+        };
+    }
+    true
 }
 
 /// Secrets of `$DSH_HOME` that have a second name somewhere, by device and

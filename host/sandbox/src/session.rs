@@ -12,7 +12,7 @@ use dsh_plugin::port::{Command, Output};
 use rustix::fs::FileType;
 use tokio::sync::watch;
 
-use crate::environment::environment;
+use crate::environment::{self, environment};
 use crate::error::Error;
 use crate::fence::Fence;
 use crate::files::Files;
@@ -95,6 +95,9 @@ pub struct SandboxConfig {
     pub helper: PathBuf,
     /// `DSH_SANDBOX`: this runner or none.
     pub force: Option<RunnerKind>,
+    /// Under full access too, commands do not write to `dsh_home`. Without it
+    /// they run as the user would run them.
+    pub guard_home: bool,
     /// The environment that commands inherit, before it is scrubbed.
     pub inherited_env: Vec<(OsString, OsString)>,
 }
@@ -129,7 +132,7 @@ pub struct SessionConfig {
 
 /// The ports `workspace`, `process` and `spill` of an agent. Cheap to clone.
 #[derive(Clone)]
-pub struct SessionSandbox(pub(crate) Arc<Agent>);
+pub struct SessionSandbox(pub(crate) Arc<Agent>, Option<Arc<Files>>);
 
 pub(crate) struct Agent {
     pub(crate) machine: Arc<Machine>,
@@ -189,12 +192,13 @@ impl Sandbox {
             mode: config.mode.clone(),
             policy: config.policy.clone(),
         };
-        SessionSandbox(Arc::new(Agent {
+        let agent = Agent {
             machine,
             config,
             files,
             running: watch::Sender::new(0),
-        }))
+        };
+        SessionSandbox(Arc::new(agent), None)
     }
 }
 
@@ -253,13 +257,26 @@ impl SessionSandbox {
         let _ = running.wait_for(|count| *count == 0).await;
     }
 
+    /// The same sandbox with files below these directories alone; commands are
+    /// as they were.
+    pub(crate) fn narrowed(&self, directories: &[String]) -> Self {
+        let files = Files {
+            fence: self.fence().within(directories),
+            mode: self.0.files.mode.clone(),
+            policy: self.0.files.policy.clone(),
+        };
+        SessionSandbox(self.0.clone(), Some(Arc::new(files)))
+    }
+
     /// Runs file work where it may wait.
     pub(crate) async fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Files) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, PluginError> {
-        let agent = self.0.clone();
-        let done = tokio::task::spawn_blocking(move || work(&agent.files)).await;
+        let (agent, narrowed) = (self.0.clone(), self.1.clone());
+        let done =
+            tokio::task::spawn_blocking(move || work(narrowed.as_deref().unwrap_or(&agent.files)))
+                .await;
         done.unwrap_or(Err(Error::Aborted))
             .map_err(PluginError::from)
     }
@@ -289,17 +306,24 @@ impl Agent {
         let helper = &self.machine.config.helper;
         let spill = self.machine.spill.existing(&self.config.session_id);
         let session_log = env.get(OsStr::new("DSH_SESSION_JSONL")).map(PathBuf::from);
-        let wrapped = if mode == Mode::DangerFullAccess {
-            unconfined(helper, argv)
-        } else {
-            let need = Need {
-                fence,
-                mode,
-                cwd: &cwd,
-                spill: spill.as_deref(),
-                session_log: session_log.as_deref(),
-            };
-            self.machine.runner()?.wrap(helper, &need, argv)?
+        let (env, of_command) = environment::split(&env);
+        let full = mode == Mode::DangerFullAccess;
+        let wrapped = match self.machine.runner() {
+            _ if full && !self.machine.config.guard_home => unconfined(helper, &of_command, argv),
+            Ok(runner) => {
+                let need = Need {
+                    fence,
+                    mode,
+                    cwd: &cwd,
+                    env: &of_command,
+                    spill: spill.as_deref(),
+                    session_log: session_log.as_deref(),
+                };
+                runner.wrap(helper, &need, argv)?
+            }
+            // Whoever chose full access chose to run without a sandbox where there is none.
+            Err(_) if full => unconfined(helper, &of_command, argv),
+            Err(error) => return Err(error),
         };
         let make = |stream: Stream| {
             let name = match stream {

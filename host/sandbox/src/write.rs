@@ -21,9 +21,10 @@ use rustix::fs::{AtFlags, FileType, Mode as Bits, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
 
 use crate::error::Error;
+use crate::fence::Refusal;
 use crate::files::{Files, metadata, version};
 use crate::observe::Expect;
-use crate::resolve::{Place, place};
+use crate::resolve::{Place, is_within, place};
 use dsh_plugin::port::{Guard, Metadata, Slice};
 
 /// Bytes of one write.
@@ -49,6 +50,7 @@ impl Files {
     ) -> Result<Metadata, Error> {
         let place = place(&self.absolute(path)?, true)?;
         self.check_write(&place.path)?;
+        self.check_identity(&place, place.held())?;
         if content.len() > MAX_WRITE {
             let what = format!("{} bytes to write, at most {MAX_WRITE}", content.len());
             return Err(Error::TooLarge {
@@ -65,6 +67,7 @@ impl Files {
         let dir = dir.as_fd();
         let temporary = Temporary::make(&place, dir, place.stat(dir)?.as_ref(), content)?;
         self.check_write(&place.path_now(dir)?)?;
+        self.check_identity(&place, dir)?;
         let now = place.stat(dir)?;
         meets(&place, now.as_ref(), &expect)?;
         let stat = temporary.take_name(&place, now.is_none())?;
@@ -86,6 +89,7 @@ impl Files {
             _ => AtFlags::empty(),
         };
         self.check_move(&place.path_now(dir)?)?;
+        self.check_identity(&place, dir)?;
         rustix::fs::unlinkat(dir, place.name.as_os_str(), flags)
             .map_err(|errno| Error::io(&place.path, errno))?;
         self.policy.observed(&place.path, None);
@@ -101,6 +105,8 @@ impl Files {
         let (from_dir, to_dir) = (from.dir()?, to.dir()?);
         self.check_move(&from.path_now(from_dir)?)?;
         self.check_move(&to.path_now(to_dir)?)?;
+        self.check_identity(&from, from_dir)?;
+        self.check_identity(&to, to_dir)?;
         let (old, new) = (from.name.as_os_str(), to.name.as_os_str());
         match rustix::fs::renameat_with(from_dir, old, to_dir, new, RenameFlags::NOREPLACE) {
             Ok(()) => {}
@@ -156,6 +162,19 @@ impl Files {
             reason,
         };
         self.fence.may_write(path, (self.mode)()).map_err(denied)
+    }
+
+    /// The last look: whatever the path is called (a file system that takes
+    /// capitals for small letters, a mount that came since), its directory is
+    /// not below `$DSH_HOME`.
+    fn check_identity(&self, place: &Place, dir: BorrowedFd<'_>) -> Result<(), Error> {
+        if is_within(dir, &self.fence.home) {
+            return Err(Error::Denied {
+                path: place.path.clone(),
+                reason: Refusal::Home,
+            });
+        }
+        Ok(())
     }
 
     fn check_move(&self, path: &Path) -> Result<(), Error> {
@@ -285,3 +304,7 @@ fn random() -> u64 {
 #[cfg(test)]
 #[path = "write_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "home_tests.rs"]
+mod home_tests;

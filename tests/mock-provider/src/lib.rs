@@ -11,12 +11,14 @@
 //! Bodies are sent in chunked encoding, a chunk a piece, so that a client sees
 //! the pieces that the test meant whatever the socket does with them. It is no
 //! server for anything else: HTTP/1.1, bodies with a length, a bound on all that
-//! it keeps. Dropping a [`Mock`] ends its thread and its connections.
+//! it keeps. [`Mock::secure`] is the same over TLS, with a certificate of a test's own [`Authority`]. Dropping a [`Mock`] ends its thread and its connections.
 
 #![forbid(unsafe_code)]
 
 mod answer;
+mod authority;
 mod serve;
 
 pub use answer::{Answer, End, Step};
+pub use authority::Authority;
 pub use serve::{Mock, Recorded};

@@ -6,11 +6,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::JoinHandle;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{oneshot, watch};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
 
 use crate::answer::{Answer, End, Step};
+use crate::authority::Authority;
 
 /// Requests kept; more are answered with 503.
 const MAX_REQUESTS: usize = 10_000;
@@ -55,6 +58,7 @@ impl Recorded {
 /// A running server.
 pub struct Mock {
     address: SocketAddr,
+    secure: bool,
     shared: Arc<Shared>,
     gate: watch::Sender<u64>,
     stop: Option<oneshot::Sender<()>>,
@@ -89,6 +93,28 @@ impl Mock {
     /// Where no loopback port can be had.
     #[must_use]
     pub fn with(script: impl FnMut(&Recorded) -> Answer + Send + 'static) -> Self {
+        Self::serve(script, None)
+    }
+
+    /// The same over TLS, with a certificate of this authority's for `subject`: `127.0.0.1`
+    /// for one that a client which trusts the authority takes.
+    ///
+    /// # Panics
+    /// Where no loopback port can be had, or `subject` is no name.
+    #[must_use]
+    pub fn secure(
+        authority: &Authority,
+        subject: &str,
+        script: impl FnMut(&Recorded) -> Answer + Send + 'static,
+    ) -> Self {
+        Self::serve(script, Some(authority.acceptor(subject)))
+    }
+
+    fn serve(
+        script: impl FnMut(&Recorded) -> Answer + Send + 'static,
+        tls: Option<TlsAcceptor>,
+    ) -> Self {
+        let secure = tls.is_some();
         let shared = Arc::new(Shared {
             script: Mutex::new(Box::new(script)),
             requests: Mutex::default(),
@@ -99,13 +125,14 @@ impl Mock {
         let (tell, told) = mpsc::channel();
         let (gate, gate_watch) = watch::channel(0);
         let for_thread = Arc::clone(&shared);
-        let thread = std::thread::spawn(move || run(&for_thread, &gate_watch, stopped, &tell));
+        let thread = std::thread::spawn(move || run(&for_thread, &gate_watch, stopped, &tell, tls));
         let address = told
             .recv()
             .expect("the mock's thread ended")
             .expect("no loopback port");
         Self {
             address,
+            secure,
             shared,
             gate,
             stop: Some(stop),
@@ -113,10 +140,11 @@ impl Mock {
         }
     }
 
-    /// `http://127.0.0.1:<port>`, without a slash at its end.
+    /// `http://127.0.0.1:<port>` (`https:` over TLS), without a slash at its end.
     #[must_use]
     pub fn base_url(&self) -> String {
-        format!("http://{}", self.address)
+        let scheme = if self.secure { "https" } else { "http" };
+        format!("{scheme}://{}", self.address)
     }
 
     /// The port.
@@ -163,6 +191,7 @@ fn run(
     gate: &watch::Receiver<u64>,
     stopped: oneshot::Receiver<()>,
     tell: &mpsc::Sender<io::Result<SocketAddr>>,
+    tls: Option<TlsAcceptor>,
 ) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -179,10 +208,16 @@ fn run(
         let _ = tell.send(listener.local_addr());
         let accept = async {
             while let Ok((stream, _)) = listener.accept().await {
-                let (shared, gate) = (Arc::clone(shared), gate.clone());
+                let (shared, gate, tls) = (Arc::clone(shared), gate.clone(), tls.clone());
                 tokio::spawn(async move {
-                    // A client that goes away is part of what tests do.
-                    let _ = connection(stream, &shared, gate).await;
+                    // A client that goes away, or trusts no such server, is part of what tests do.
+                    let _ = match tls {
+                        None => connection(stream, &shared, gate).await,
+                        Some(tls) => match tls.accept(stream).await {
+                            Ok(stream) => connection(stream, &shared, gate).await,
+                            Err(error) => Err(error),
+                        },
+                    };
                     shared.closed.fetch_add(1, Ordering::SeqCst);
                 });
             }
@@ -194,12 +229,29 @@ fn run(
     });
 }
 
+/// What a request comes over.
+trait Wire: AsyncRead + AsyncWrite + Unpin {
+    fn tcp(&self) -> &TcpStream;
+}
+
+impl Wire for TcpStream {
+    fn tcp(&self) -> &TcpStream {
+        self
+    }
+}
+
+impl Wire for TlsStream<TcpStream> {
+    fn tcp(&self) -> &TcpStream {
+        self.get_ref().0
+    }
+}
+
 async fn connection(
-    stream: TcpStream,
+    stream: impl Wire,
     shared: &Shared,
     mut gate: watch::Receiver<u64>,
 ) -> io::Result<()> {
-    stream.set_nodelay(true)?;
+    stream.tcp().set_nodelay(true)?;
     let mut stream = BufReader::new(stream);
     while let Some(request) = read_request(&mut stream).await? {
         let answer = {
@@ -221,7 +273,7 @@ async fn connection(
 
 /// Whether the connection can be used again.
 async fn play(
-    stream: &mut BufReader<TcpStream>,
+    stream: &mut BufReader<impl Wire>,
     answer: Answer,
     shared: &Shared,
     gate: &mut watch::Receiver<u64>,
@@ -238,6 +290,7 @@ async fn play(
     }
     head.push_str("transfer-encoding: chunked\r\n\r\n");
     stream.write_all(head.as_bytes()).await?;
+    stream.flush().await?;
     let mut gates = 0;
     for step in answer.steps {
         match step {
@@ -247,6 +300,7 @@ async fn play(
                 chunk.extend_from_slice(&bytes);
                 chunk.extend_from_slice(b"\r\n");
                 stream.write_all(&chunk).await?;
+                stream.flush().await?;
                 shared
                     .written
                     .fetch_add(bytes.len() as u64, Ordering::SeqCst);
@@ -261,11 +315,12 @@ async fn play(
     match answer.end {
         End::Clean => {
             stream.write_all(b"0\r\n\r\n").await?;
+            stream.flush().await?;
             Ok(true)
         }
         End::Reset => {
             // Closing without lingering resets.
-            stream.get_mut().set_zero_linger()?;
+            stream.get_ref().tcp().set_zero_linger()?;
             Ok(false)
         }
         End::Cut => Ok(false),
@@ -274,13 +329,13 @@ async fn play(
 }
 
 /// Waits until the client goes away.
-async fn stall(stream: &mut BufReader<TcpStream>) -> io::Result<bool> {
+async fn stall(stream: &mut BufReader<impl Wire>) -> io::Result<bool> {
     let mut rest = [0; 512];
     while stream.read(&mut rest).await? > 0 {}
     Ok(false)
 }
 
-async fn read_request(stream: &mut BufReader<TcpStream>) -> io::Result<Option<Recorded>> {
+async fn read_request(stream: &mut BufReader<impl Wire>) -> io::Result<Option<Recorded>> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         match stream.read_u8().await {

@@ -9,6 +9,10 @@ use super::events::EventSpec;
 use super::listener::{Listener, ListenerError, Standing};
 use crate::message::Message;
 
+/// Kinds that say who somebody else is: no row speaks for them, whatever its
+/// manifest names.
+const OTHERS: [&str; 5] = ["user", "model", "tool", "approval", "plugin"];
+
 /// Gives the drafts in `result` their id, role and source. `known` are the
 /// texts that the listener was shown.
 pub(super) fn stamp(
@@ -71,11 +75,23 @@ pub(crate) fn own_message(standing: &Standing, message: Value<'_>) -> Result<Jso
             Ok(Message::mint(&content, &source).json().clone())
         }
         Standing::Row { row, sources } => {
+            let spoken = |block: &Json| {
+                let kind = block.get("type").and_then(Value::text);
+                matches!(kind.as_deref(), Some("text" | "image"))
+            };
+            if !content.iter().all(spoken) {
+                return Err(ListenerError::new(
+                    "INVALID",
+                    "a message in its result has a block that is neither text nor image",
+                ));
+            }
             let kind = source
                 .and_then(|source| source.get("kind"))
                 .and_then(Value::text);
             let source = match (source, kind) {
-                (Some(source), Some(kind)) if sources.iter().any(|own| *own == *kind) => {
+                (Some(source), Some(kind))
+                    if sources.iter().any(|own| *own == *kind) && !OTHERS.contains(&&*kind) =>
+                {
                     source.to_json()
                 }
                 (source, _) => plugin_source(row, source),

@@ -81,7 +81,8 @@ fn sandbox_text(mode: &str, cwd: &str) -> Option<String> {
              and the system's temporary directory; an attempt to write elsewhere is denied."
         ),
         "danger-full-access" => {
-            "Sandbox: off. Commands and file tools run with all the rights of the user who started this session."
+            "Sandbox: off. Commands and file tools run with all the rights of the user who started this session, \
+             but for dsh's own directory, which nothing changes."
                 .to_owned()
         }
         _ => return None,

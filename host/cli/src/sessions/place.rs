@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::path::PathBuf;
 
-use dsh_profile::{Composition, Environment, Inputs, Profile, Scope, Settings};
+use dsh_profile::{Composition, Environment, Inputs, PluginData, Profile, Scope, Settings};
 use dsh_store::Store;
 use dsh_store::projcache::ProjectionCache;
 
@@ -17,6 +17,7 @@ pub(super) struct Sessions {
     pub(super) store: Store,
     started: PathBuf,
     home: PathBuf,
+    data: PluginData,
 }
 
 impl Sessions {
@@ -34,6 +35,7 @@ impl Sessions {
         Ok(Self {
             store: open::store(row, place.home.path())?,
             home: place.home.path().to_owned(),
+            data: PluginData::at(&place.home),
             started: place.cwd,
         })
     }
@@ -44,6 +46,13 @@ impl Sessions {
         let forgotten = ProjectionCache::open(&self.home).and_then(|cache| cache.remove(id));
         if let Err(error) = forgotten {
             report::line(format_args!("{}: {error}", error.code()));
+        }
+    }
+
+    /// Removes what plugins kept for a session that is gone.
+    pub(super) fn forget_data(&self, id: &str) {
+        if let Err(error) = self.data.forget_session(id) {
+            report::line(error);
         }
     }
 

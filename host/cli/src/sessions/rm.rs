@@ -34,6 +34,7 @@ pub(super) fn run(sessions: &Sessions, words: &Words) -> Result<u8, Failure> {
     for id in ids {
         sessions.forget(&id);
         let removed = sessions.store.remove(&id).map_err(refused)?;
+        sessions.forget_data(&id);
         print(
             &format!("removed {} ({})\n", line(&id, 300), size(removed.bytes)),
             0,

@@ -1,8 +1,9 @@
-//! The words of `dsh sessions …`, as a pure function: a command, its options anywhere among its arguments, `--` before
-//! an argument that looks like an option.
+//! The words of `dsh sessions …`, as a pure function: a command, then what `crate::words` reads.
 
 use crate::arguments::usage;
 use crate::exit::Failure;
+pub(super) use crate::words::Words;
+use crate::words::{self, Flag, Read};
 
 use super::place::Sessions;
 
@@ -23,13 +24,6 @@ impl std::fmt::Debug for Verb {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.name)
     }
-}
-
-struct Flag {
-    name: &'static str,
-    /// What its value is called; empty for a flag that has none.
-    value: &'static str,
-    help: &'static str,
 }
 
 const JSON: Flag = Flag {
@@ -108,7 +102,7 @@ pub(super) static VERBS: [Verb; 8] = [
         flags: &[Flag {
             name: "--at",
             value: "seq",
-            help: "through the turn that this event belongs to; the last\n                           finished turn without this",
+            help: "through the turn that this event belongs to; the last\nfinished turn without this",
         }],
         words: (1, 1),
         run: super::fork::run,
@@ -173,31 +167,6 @@ pub(super) enum Asked {
     Do(&'static Verb, Words),
 }
 
-/// The words behind a command.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Words {
-    flags: Vec<(&'static str, String)>,
-    pub(super) arguments: Vec<String>,
-}
-
-impl Words {
-    /// Whether a flag was given.
-    pub(super) fn has(&self, flag: &str) -> bool {
-        self.value(flag).is_some()
-    }
-
-    /// The value of a flag, the last one given.
-    pub(super) fn value(&self, flag: &str) -> Option<&str> {
-        let given = self.flags.iter().rfind(|(name, _)| *name == flag);
-        given.map(|(_, value)| &**value)
-    }
-
-    /// The one argument of a command that takes one.
-    pub(super) fn one(&self) -> &str {
-        self.arguments.first().map_or("", String::as_str)
-    }
-}
-
 /// Reads the words after `sessions`.
 pub(super) fn parse(arguments: &[String]) -> Result<Asked, Failure> {
     let Some((first, rest)) = arguments.split_first() else {
@@ -216,40 +185,10 @@ pub(super) fn parse(arguments: &[String]) -> Result<Asked, Failure> {
         )));
     };
     let wrong = |what: String| usage(format_args!("dsh sessions {}: {what}", verb.name));
-    let mut words = Words::default();
-    let mut rest = rest.iter();
-    let mut literal = false;
-    while let Some(word) = rest.next() {
-        if literal || !word.starts_with('-') || word == "-" {
-            words.arguments.push(word.clone());
-            continue;
-        }
-        if word == "--" {
-            literal = true;
-            continue;
-        }
-        if matches!(word.as_str(), "-h" | "--help") {
-            return Ok(Asked::Help(verb.text()));
-        }
-        let (name, attached) = match word.split_once('=') {
-            Some((name, value)) => (name, Some(value.to_owned())),
-            None => (word.as_str(), None),
-        };
-        let Some(flag) = verb.flags.iter().find(|flag| flag.name == name) else {
-            return Err(wrong(format!(
-                "there is no option {name}; --help shows those that are"
-            )));
-        };
-        let value = match (flag.value, attached) {
-            ("", None) => String::new(),
-            ("", Some(_)) => return Err(wrong(format!("{name} takes no value"))),
-            (what, attached) => attached
-                .or_else(|| rest.next().cloned())
-                .filter(|value| !value.is_empty())
-                .ok_or_else(|| wrong(format!("{name} needs a {what}")))?,
-        };
-        words.flags.push((flag.name, value));
-    }
+    let words = match words::read(verb.flags, rest).map_err(wrong)? {
+        Read::Help => return Ok(Asked::Help(verb.text())),
+        Read::Words(words) => words,
+    };
     let (fewest, most) = verb.words;
     let count = words.arguments.len();
     if count < fewest {
@@ -295,15 +234,8 @@ impl Verb {
             text += "\n";
             text += IDS;
         }
-        text += "\nOptions:\n";
-        for flag in self.flags {
-            let name = match flag.value {
-                "" => flag.name.to_owned(),
-                value => format!("{} <{value}>", flag.name),
-            };
-            text += &format!("  {name:<24} {}\n", flag.help);
-        }
-        text += &format!("  {:<24} print this help\n", "-h, --help");
+        text += "\n";
+        text += &words::options(self.flags);
         text
     }
 }

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Ended, Scratch, root};
+use crate::support::{Ended, Record, Scratch, data, root};
 
 type Results = Vec<(String, Option<String>)>;
 
@@ -15,6 +15,12 @@ fn results_of(guest: &str, tool: &str, arguments: &[Value]) -> Results {
 }
 
 fn call(guest: &str, tool: &str, arguments: &[Value], limits: &str) -> (Ended, Results) {
+    let (ended, record) = record(guest, tool, arguments, limits);
+    let results = record.results();
+    (ended, results)
+}
+
+fn record(guest: &str, tool: &str, arguments: &[Value], limits: &str) -> (Ended, Record) {
     let component = root().join(format!("target/guests/{guest}.wasm"));
     assert!(
         component.exists(),
@@ -32,7 +38,7 @@ fn call(guest: &str, tool: &str, arguments: &[Value], limits: &str) -> (Ended, R
     let patch = scratch.write_beside("guest.yml", &format!("- insert: [{{{row}}}]\n"));
     let dsh = scratch.dsh().headless().patch(scripted).patch(patch);
     let ended = dsh.args(["Call it"]).run();
-    (ended, scratch.record().results())
+    (ended, scratch.record())
 }
 
 #[test]
@@ -72,7 +78,8 @@ fn a_tool_in_python_is_called_and_its_error_reaches_the_model_with_its_code() {
 fn a_row_that_keeps_failing_is_put_out_of_use_and_reported_and_the_run_goes_on() {
     let call_with = json!({"text": "x".repeat(10_000)});
     let arguments = vec![call_with; 4];
-    let (ended, results) = call("js", "js_words", &arguments, "{output: 4KiB}");
+    let (ended, record) = record("js", "js_words", &arguments, "{output: 4KiB}");
+    let results = record.results();
     assert_eq!(
         (ended.code, ended.stdout.as_str()),
         (Some(0), "Called.\n"),
@@ -85,6 +92,22 @@ fn a_row_that_keeps_failing_is_put_out_of_use_and_reported_and_the_run_goes_on()
         "{ended:?}"
     );
     assert_eq!(ended.stderr.lines().count(), 1, "{ended:?}");
+    let told = record
+        .events()
+        .iter()
+        .find(|event| event.kind.as_str() == "dsh/row-quarantined")
+        .expect("the log says so as well");
+    assert!(
+        told.ignorable,
+        "whoever does not know it may still open the log"
+    );
+    let told = data(told);
+    assert_eq!(told["row"], "guest");
+    assert_eq!(told["failures"], 3);
+    assert!(
+        told["reason"].as_str().unwrap().contains("4096 bytes"),
+        "{told}"
+    );
     let codes: Vec<_> = results
         .into_iter()
         .map(|(_, code)| code.unwrap_or_default())

@@ -14,6 +14,9 @@ super::capability!(kv, "kv");
 /// Bytes of a key: it names something, it is no value.
 const KEY: usize = 1 << 10;
 
+/// A map, and what is behind it.
+type Place = (Arc<dyn Kv>, KvMap);
+
 type Answer<T> = wasmtime::Result<Result<T, types::Error>>;
 
 impl State {
@@ -24,7 +27,7 @@ impl State {
         scope: kv::Scope,
         key: &str,
         value: usize,
-    ) -> wasmtime::Result<Result<(Arc<dyn Kv>, KvMap), PluginError>> {
+    ) -> wasmtime::Result<Result<Place, PluginError>> {
         self.require(Phase::Translate, function)?;
         self.takes(key.len() + value)?;
         let scope = match scope {

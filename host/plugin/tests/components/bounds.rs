@@ -145,6 +145,39 @@ async fn what_a_call_hands_over_has_a_cap() {
 }
 
 #[tokio::test]
+async fn what_a_call_hands_over_in_many_goes_has_a_cap_too() {
+    let mounted = mount_with(json!({"output": "16KiB"})).await;
+    // Nothing is behind it, and what is handed over is counted all the same.
+    let ctx = CallContext::default();
+    let error = mounted
+        .call_tool(&ctx, call("chatter", ""))
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(error, CallError::Output { limit: 16_384, .. }),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn imports_are_called_so_often_and_no_more() {
+    let mounted = mount_with(json!({"calls": 50})).await;
+    let ctx = CallContext::default();
+    assert_eq!(run(&mounted, &ctx, "config-often", "50").await, "done");
+    let error = mounted
+        .call_tool(&ctx, call("config-often", "51"))
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(error, CallError::Calls { limit: 50, .. }),
+        "{error}"
+    );
+    assert_eq!(error.code(), "PLUGIN_CALLS");
+    // Each call has its own: also on an instance that is kept.
+    assert_eq!(run(&mounted, &ctx, "config-often", "50").await, "done");
+}
+
+#[tokio::test]
 async fn h9_texts_that_are_none_or_lie_outside_of_memory_are_refused() {
     let mounted = mount().await;
     let ctx = CallContext::default();

@@ -37,13 +37,38 @@ async fn what_is_no_component_is_refused_and_says_why() {
 #[tokio::test]
 async fn a_truncated_component_is_refused_wherever_it_ends() {
     let whole = guest();
+    let ends = section_ends(whole);
     for part in 0..40 {
-        let error = load(&whole[..whole.len() * part / 40]).await;
+        let end = whole.len() * part / 40;
+        if ends.contains(&end) {
+            // What is left is a component, if one that exports less.
+            continue;
+        }
+        let error = load(&whole[..end]).await;
         assert!(
             matches!(error, Error::NotWasm(_) | Error::Invalid(_)),
             "{part}/40: {error}"
         );
     }
+}
+
+fn section_ends(component: &[u8]) -> Vec<usize> {
+    let (mut at, mut ends) = (8, vec![8]);
+    while at < component.len() {
+        let (mut size, mut shift) = (0, 0);
+        loop {
+            at += 1;
+            let byte = usize::from(component[at]);
+            size |= (byte & 0x7f) << shift;
+            shift += 7;
+            if byte & 0x80 == 0 {
+                break;
+            }
+        }
+        at += 1 + size;
+        ends.push(at);
+    }
+    ends
 }
 
 #[tokio::test]

@@ -4,8 +4,9 @@ use async_trait::async_trait;
 use dsh_plugin::CallContext;
 use dsh_plugin::api::PluginError;
 use dsh_plugin::port::{
-    Charge, Command, DirEntry, FileKind, Guard, Journal, Level, Log, Matches, Metadata, NewEvent,
-    Output, Paths, PortSet, Process, Progress, SessionView, Slice, Spill, SurfaceView, Workspace,
+    Charge, Command, DirEntry, FileKind, Guard, Inbox, Journal, Kv, KvMap, Level, Log, Matches,
+    Metadata, NewEvent, Output, Paths, PortSet, Process, Progress, Sender, SessionView, Slice,
+    Spill, SurfaceView, Target, Workspace,
 };
 use serde_json::json;
 
@@ -169,6 +170,64 @@ impl Process for Fake {
     }
 }
 
+impl Inbox for Fake {
+    fn send(
+        &self,
+        sender: Sender<'_>,
+        draft: String,
+        target: Target,
+        wake: bool,
+    ) -> Result<String, PluginError> {
+        let Sender {
+            row,
+            sources,
+            wakes,
+        } = sender;
+        self.saw(format!(
+            "{row} {sources:?} {wakes} {draft} {target:?} {wake}"
+        ));
+        Ok("id".to_owned())
+    }
+    fn pending(&self, row: &str) -> Vec<String> {
+        vec![format!("{row}'s"), "{}".to_owned()]
+    }
+    fn cancel(&self, row: &str, id: &str) -> bool {
+        row == "prober" && id == "id"
+    }
+}
+
+/// As a map that has one key.
+#[async_trait]
+impl Kv for Fake {
+    async fn get(&self, map: KvMap, key: &str) -> Result<Option<Vec<u8>>, PluginError> {
+        self.saw(format!(
+            "get {} {} {:?} {key}",
+            map.plugin, map.row, map.scope
+        ));
+        Ok(Some(b"two".to_vec()))
+    }
+    async fn set(&self, map: KvMap, key: &str, value: Vec<u8>) -> Result<(), PluginError> {
+        self.saw(format!("set {} {key} {}", map.quota, value.len()));
+        Ok(())
+    }
+    async fn swap(
+        &self,
+        _: KvMap,
+        _: &str,
+        old: Option<Vec<u8>>,
+        _: Vec<u8>,
+    ) -> Result<bool, PluginError> {
+        Ok(old.as_deref() == Some(b"one"))
+    }
+    async fn remove(&self, _: KvMap, key: &str) -> Result<(), PluginError> {
+        self.saw(format!("remove {key}"));
+        Ok(())
+    }
+    async fn keys(&self, _: KvMap, _: &str) -> Result<Vec<String>, PluginError> {
+        Ok(vec!["a".to_owned(), "b".to_owned()])
+    }
+}
+
 fn with_ports() -> (CallContext, Arc<Fake>) {
     let fake = Arc::new(Fake::default());
     let ports = PortSet {
@@ -179,6 +238,8 @@ fn with_ports() -> (CallContext, Arc<Fake>) {
         workspace: Some(fake.clone()),
         spill: Some(fake.clone()),
         process: Some(fake.clone()),
+        inbox: Some(fake.clone()),
+        kv: Some(fake.clone()),
         ..PortSet::default()
     };
     (
@@ -204,6 +265,11 @@ async fn each_import_reaches_its_port() {
         ("exec", "allowed", "allowed -x"),
         ("append", "todo/write", "7"),
         ("progress", r#"{"done":1}"#, ""),
+        ("send", "{}", "id"),
+        ("pending", "", "prober's,{}"),
+        ("take-back", "id", "true"),
+        ("take-back", "other", "false"),
+        ("kv", "k", "true two a,b"),
     ] {
         assert_eq!(
             run(&mounted, &ctx, tool, argument).await,
@@ -216,7 +282,11 @@ async fn each_import_reaches_its_port() {
         [
             "c 3 Absent",
             "prober todo/write None",
-            r#"prober {"done":1}"#
+            r#"prober {"done":1}"#,
+            "prober [] 2 {} NextStep true",
+            "set 1048576 k 3",
+            "get prober prober Session k",
+            "remove k",
         ]
     );
 }
@@ -231,11 +301,13 @@ async fn a_call_without_ports_answers_unavailable_or_traps() {
         ("spill", "a"),
         ("exec", "allowed"),
         ("append", "todo/write"),
+        ("send", "{}"),
+        ("kv", "k"),
     ] {
         let told = run(&mounted, &ctx, tool, argument).await;
         assert!(told.starts_with("UNAVAILABLE: "), "{tool}: {told}");
     }
-    for tool in ["length", "root"] {
+    for tool in ["length", "root", "pending"] {
         let told = run(&mounted, &ctx, tool, "").await;
         assert!(told.contains("this call has none"), "{tool}: {told}");
     }
@@ -253,6 +325,7 @@ async fn a_grants_parameters_bound_what_its_import_does() {
         ("exec", "other"),
         ("append", "goal/change"),
         ("append", "acme/seen"),
+        ("kv-profile", "k"),
     ] {
         let told = run(&mounted, &ctx, tool, argument).await;
         assert!(told.starts_with("DENIED: row prober"), "{tool}: {told}");
@@ -290,6 +363,42 @@ async fn a_plugin_appends_the_kinds_of_its_namespace_that_its_manifest_names() {
             .await
             .contains(r#""plugin":"acme:prober""#)
     );
+}
+
+#[tokio::test]
+async fn a_workspace_that_was_granted_by_its_directories_is_narrowed_to_them() {
+    let mut grants = all();
+    grants["workspace"] = json!({"read": ["src"]});
+    let mounted = try_mount("{}", grants).await.unwrap();
+    let (ctx, fake) = with_ports();
+    assert_eq!(run(&mounted, &ctx, "read", "a").await, "a 0 100");
+    assert_eq!(fake.seen(), [r#"within ["src"]"#]);
+}
+
+#[tokio::test]
+async fn a_key_of_kv_names_something_and_is_no_value() {
+    let mounted = mount().await;
+    let (ctx, _) = with_ports();
+    let told = run(&mounted, &ctx, "kv", &"k".repeat(1025)).await;
+    assert!(told.starts_with("INVALID: a key of 1025 bytes"), "{told}");
+}
+
+#[tokio::test]
+async fn what_is_spilled_ends_at_the_grants_quota() {
+    let mut grants = all();
+    grants["spill"] = json!({"quota": 10});
+    let mounted = try_mount("{}", grants).await.unwrap();
+    let (ctx, _) = with_ports();
+    assert_eq!(
+        run(&mounted, &ctx, "spill", "1234567").await,
+        "/spill/name 7"
+    );
+    let told = run(&mounted, &ctx, "spill", "1234").await;
+    assert!(
+        told.starts_with("LIMIT: row prober may keep 10 bytes"),
+        "{told}"
+    );
+    assert_eq!(run(&mounted, &ctx, "spill", "123").await, "/spill/name 3");
 }
 
 #[tokio::test]

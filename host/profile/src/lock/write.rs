@@ -61,12 +61,12 @@ impl Lock {
 fn storable(plugin: &Installed) -> Result<(), Error> {
     let rows = plugin.rows.iter().map(|row| {
         let at = format!("row {}: config", row.id);
-        member(at, &row.config)
+        member(&at, &row.config)
     });
     let maps = [("grants", &plugin.grants), ("limits", &plugin.limits)];
     let maps = maps.into_iter().flat_map(|(what, map)| {
         map.iter()
-            .map(move |(key, value)| member(format!("{what}.{key}"), value))
+            .map(move |(key, value)| member(&format!("{what}.{key}"), value))
     });
     match rows.chain(maps).find_map(Result::err) {
         None => Ok(()),
@@ -78,7 +78,7 @@ fn storable(plugin: &Installed) -> Result<(), Error> {
 }
 
 /// What of a value TOML cannot hold, with its path.
-fn member(at: String, value: &Value) -> Result<(), String> {
+fn member(at: &str, value: &Value) -> Result<(), String> {
     match value {
         Value::Null => Err(format!(
             "{at} is null, which {FILE} cannot hold; leave the member out"
@@ -90,10 +90,10 @@ fn member(at: String, value: &Value) -> Result<(), String> {
         Value::Array(items) => items
             .iter()
             .enumerate()
-            .try_for_each(|(i, item)| member(format!("{at}[{i}]"), item)),
+            .try_for_each(|(i, item)| member(&format!("{at}[{i}]"), item)),
         Value::Object(map) => map
             .iter()
-            .try_for_each(|(key, item)| member(format!("{at}.{key}"), item)),
+            .try_for_each(|(key, item)| member(&format!("{at}.{key}"), item)),
         _ => Ok(()),
     }
 }

@@ -62,6 +62,7 @@ impl World {
             temp_dir: self.base.join("ostemp"),
             helper: env!("CARGO_BIN_EXE_sandbox-helper").into(),
             force: Some(self.kind),
+            guard_home: true,
             inherited_env: std::env::vars_os().collect(),
         }
     }
