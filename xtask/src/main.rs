@@ -35,7 +35,8 @@ cargo xtask COMMAND
                    `bench plugins [--quick] [P1 …]` measures components beside plain wasmtime,
                    `bench plugins-start` starts with none, twelve and forty plugins installed
   fuzz [TARGET] [--time SECONDS]
-                   fuzz the session log (frames, lines, normaliser, surface, repair), 60 s each
+                   fuzz the session log (frames, lines, normaliser, surface, repair) and the
+                   profile's lock (lock), 60 s each
   torture [--states N] [--appends N] [--seed N]
                    recover sessions from a million crash states, let rivals append a million times
   toolchain        say how Rust is compiled for Wasm here, and stop
