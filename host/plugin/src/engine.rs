@@ -21,6 +21,7 @@ use wasmtime::{Config, WasmBacktraceDetails};
 
 use crate::aot;
 use crate::cache::Cache;
+use crate::capability::Linkers;
 use crate::component::{Description, hex};
 use crate::error::Error;
 use crate::mount::{self, Mounted, Row};
@@ -73,6 +74,7 @@ pub(crate) struct Inner {
     wasm: wasmtime::Engine,
     ticker: Ticker,
     guests: OnceLock<Runtime>,
+    pub(crate) linkers: Linkers,
     pub(crate) compiling: Semaphore,
     /// Names machine code of this engine and no other.
     pub(crate) fingerprint: String,
@@ -145,6 +147,7 @@ impl Engine {
             inner: Arc::new(Inner {
                 ticker: Ticker::new(wasm.weak()),
                 guests: OnceLock::new(),
+                linkers: Linkers::default(),
                 compiling: Semaphore::new(1),
                 fingerprint: aot::fingerprint(&wasm),
                 cache,

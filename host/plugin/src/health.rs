@@ -6,6 +6,7 @@
 //! says nothing about it.
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::error::CallError;
 
@@ -15,6 +16,8 @@ const PATIENCE: u32 = 3;
 /// How a row has been doing.
 #[derive(Debug, Default)]
 pub(crate) struct Health {
+    /// Whether there is a failure to look at: set before it is counted.
+    failing: AtomicBool,
     failures: Mutex<Failures>,
 }
 
@@ -27,6 +30,9 @@ struct Failures {
 impl Health {
     /// Refuses a call of a row that is out of use.
     pub(crate) fn check(&self, row: &str) -> Result<(), CallError> {
+        if !self.failing.load(Ordering::Acquire) {
+            return Ok(());
+        }
         let failures = self.lock();
         if failures.count < PATIENCE {
             return Ok(());
@@ -41,9 +47,13 @@ impl Health {
     /// Counts how a call ended; returns how many failures there were where this
     /// one puts the row out of use, which happens once.
     pub(crate) fn note<T>(&self, result: &Result<T, CallError>) -> Option<u32> {
+        if result.is_ok() && !self.failing.load(Ordering::Acquire) {
+            return None;
+        }
         let mut failures = self.lock();
         match result {
             Err(error) if error.is_failure_of_component() => {
+                self.failing.store(true, Ordering::Release);
                 failures.count += 1;
                 failures.last = error.to_string();
                 // Calls that were under way may still fail after it.
@@ -51,6 +61,7 @@ impl Health {
             }
             Ok(_) | Err(CallError::Plugin(_)) if failures.count < PATIENCE => {
                 failures.count = 0;
+                self.failing.store(false, Ordering::Release);
                 None
             }
             _ => None,
