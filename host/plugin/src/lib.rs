@@ -53,6 +53,7 @@ mod projection;
 mod prompt;
 mod run;
 mod stack;
+mod standin;
 mod survey;
 mod ticker;
 mod warm;

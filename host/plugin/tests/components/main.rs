@@ -4,6 +4,7 @@
 mod prober;
 mod support;
 mod survey;
+mod wasi;
 
 mod adapter;
 mod bounds;
