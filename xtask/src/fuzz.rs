@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::{cache, process, root};
 
-const TARGETS: [&str; 5] = ["frames", "lines", "normaliser", "surface", "repair"];
+const TARGETS: [&str; 6] = ["frames", "lines", "normaliser", "surface", "repair", "lock"];
 /// Seconds for each target when nothing is said.
 const SECONDS: u64 = 60;
 /// Longer inputs are slower and teach nothing that shorter ones do not.

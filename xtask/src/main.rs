@@ -33,7 +33,8 @@ cargo xtask COMMAND
   bench [NAME]     build release binaries and measure; prints the rows of BENCHMARKS.md;
                    `bench instructions` counts those of the log's hot paths under valgrind
   fuzz [TARGET] [--time SECONDS]
-                   fuzz the session log (frames, lines, normaliser, surface, repair), 60 s each
+                   fuzz the session log (frames, lines, normaliser, surface, repair) and the
+                   profile's lock (lock), 60 s each
   torture [--states N] [--appends N] [--seed N]
                    recover sessions from a million crash states, let rivals append a million times
   toolchain        say how Rust is compiled for Wasm here, and stop

@@ -172,6 +172,9 @@ fn print(place: &Place, profile: &str, scope: Scope<'_>, strict: bool) -> Result
     for warning in tree.warnings() {
         left_out.note(warning)?;
     }
+    for problem in tree.problems() {
+        left_out.note(&problem.message)?;
+    }
     left_out.report();
     report::product(&tree.dump())
 }
@@ -187,6 +190,7 @@ pub(crate) async fn mount(composed: &Composed) -> Result<Vec<Mount>, Failure> {
     let engine = Engine::new(EngineConfig {
         cache_dir: Some(composed.place.home.path().join("cache")),
         host_version: env!("CARGO_PKG_VERSION").to_owned(),
+        home: Some(composed.place.home.path().to_owned()),
     })
     .map_err(Failure::of)?;
     let rows: Vec<&Row> = composed.rows.components().collect();

@@ -57,11 +57,14 @@ use progress::Progress;
 /// How long a download may take where `--timeout` does not say.
 const DOWNLOAD: Duration = Duration::from_secs(600);
 
+/// Characters of an error: what stands in it may be a stranger's.
+const ERROR: usize = 6000;
+
 /// What a command came to.
 pub(super) struct Report {
     /// For people: whole lines.
     text: String,
-    /// For programs: the members beside `ok` and `profile`.
+    /// For programs: the members beside `profile` and `ok`, which tells whether `code` is 0.
     json: Map<String, Value>,
     /// 0, or 1 where what was looked at is not as it should be.
     code: u8,
@@ -106,7 +109,7 @@ impl Stop {
         reason = "errors are handed over by map_err"
     )]
     fn of(what: impl std::fmt::Display) -> Self {
-        Failure::of(what).into()
+        Failure::of(text::shown(&what.to_string(), ERROR)).into()
     }
 
     fn with(mut self, name: &str, value: Value) -> Self {
@@ -156,6 +159,7 @@ impl Desk {
         let engine = Engine::new(EngineConfig {
             cache_dir: Some(self.place.home.path().join("cache")),
             host_version: env!("CARGO_PKG_VERSION").to_owned(),
+            home: Some(self.place.home.path().to_owned()),
         });
         engine.map_err(Stop::of)
     }
@@ -184,7 +188,7 @@ pub(crate) fn main(arguments: &[String]) -> Result<u8, Failure> {
     match done {
         Ok(None) => Ok(0),
         Ok(Some(report)) if json => {
-            print(true, profile.as_ref(), report.json)?;
+            print(report.code == 0, profile.as_ref(), report.json)?;
             Ok(report.code)
         }
         Ok(Some(report)) => {
@@ -211,7 +215,7 @@ fn print(ok: bool, profile: Option<&String>, members: Map<String, Value>) -> Res
     object.insert("ok".to_owned(), Value::Bool(ok));
     object.insert("profile".to_owned(), json!(profile));
     object.extend(members);
-    report::product(&format!("{}\n", Value::Object(object)))?;
+    report::product(&text::json_line(&Value::Object(object)))?;
     Ok(())
 }
 

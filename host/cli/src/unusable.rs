@@ -32,19 +32,18 @@ impl Fault {
             (Self::Of(error), None) => error.to_string(),
             (Self::Of(error), Some(plugin)) => {
                 let (name, lock) = (&plugin.name, lock.display());
-                let own = row.is_plugins_own();
                 let again = format!("run `dsh plugin add {}`", plugin.source);
                 let text = match error {
-                    Error::NotGranted { import, grant, .. } if own => format!(
+                    Error::NotGranted { import, grant, .. } if row.locked_grants => format!(
                         "it imports {import}, and {lock} does not grant `{grant}`; run `dsh plugin grant {name} {grant}`"
                     ),
-                    Error::ExportNotGranted { what, grant, .. } if own => format!(
+                    Error::ExportNotGranted { what, grant, .. } if row.locked_grants => format!(
                         "{what}, and {lock} does not grant `{grant}`; run `dsh plugin grant {name} {grant}`"
                     ),
-                    Error::Grant { grant, reason } if own => format!(
+                    Error::Grant { grant, reason } if row.locked_grants => format!(
                         "grant `{grant}` in {lock}: {reason}; run `dsh plugin grant {name} {grant}=…`"
                     ),
-                    Error::Limit { limit, reason } if own => format!(
+                    Error::Limit { limit, reason } if row.locked_limits => format!(
                         "limit `{limit}` in {lock}: {reason}; put `limits` for row {} into cordis.patch.yml, or {again}",
                         row.id
                     ),

@@ -85,6 +85,9 @@ pub(crate) enum Phase {
     /// It says what it offers: `log`, `config` and `work` only, so that the
     /// answer depends on nothing else and may be kept.
     Offer,
+    /// It folds the log into a read model: the same, so that the state depends on
+    /// nothing but the events.
+    Fold,
     /// It translates for a model: the time as well.
     Translate,
     /// It works.
@@ -116,6 +119,11 @@ impl State {
         Err(Exceeded::Calls.into())
     }
 
+    /// Whether stand-ins were called more often than a call may call imports.
+    pub(crate) fn called_too_often(&self) -> bool {
+        self.calls.load(Ordering::Relaxed) > self.row.limits.calls
+    }
+
     /// Counts what the call hands over to an import; traps at the bound on it.
     fn takes(&self, bytes: usize) -> wasmtime::Result<()> {
         let bytes = bytes as u64;
@@ -132,10 +140,11 @@ impl State {
         if self.phase >= needed {
             return Ok(());
         }
-        let doing = if self.phase == Phase::Offer {
-            "says what it offers"
-        } else {
-            "translates for a model"
+        let doing = match self.phase {
+            Phase::Offer => "says what it offers",
+            Phase::Fold => "folds the log",
+            Phase::Translate => "translates for a model",
+            Phase::Work => "works",
         };
         Err(Misplaced { interface, doing }.into())
     }

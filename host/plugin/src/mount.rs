@@ -11,7 +11,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use wasmtime::component::Linker;
 
 use crate::adapter::Adapter;
-use crate::api::{JsonText, PluginError, Subscription, ToolCall, ToolOutcome, ToolSpec};
+use crate::api::{
+    JsonText, PluginError, ProjectionSpec, Subscription, ToolCall, ToolOutcome, ToolSpec,
+};
 use crate::call::CallContext;
 use crate::capability::{self, Phase};
 use crate::component::Component;
@@ -25,7 +27,9 @@ use crate::instance::{Call, Export, Linked, Live, RowInfo, State};
 use crate::limits::Limits;
 use crate::offer::{self, Offer};
 use crate::port::Quarantine;
+use crate::projection::Projection;
 use crate::prompt::Prompt;
+use crate::standin::{self, StandIns};
 
 /// Interfaces that a component may be mounted for.
 const MOUNTABLE: [&str; 7] = [
@@ -66,6 +70,10 @@ pub(crate) struct Shared {
 impl Shared {
     pub(crate) fn id(&self) -> &str {
         &self.linked.row.id
+    }
+
+    pub(crate) fn projections(&self) -> &[ProjectionSpec] {
+        &self.offer.projections
     }
 
     /// Counts how a call ended, and says so where that puts the row out of use.
@@ -245,6 +253,13 @@ impl Mounted {
             .then(|| Prompt::new(Arc::clone(&self.shared)))
     }
 
+    /// A projection of its own; none if it exports no `projection`.
+    #[must_use]
+    pub fn projection(&self) -> Option<Projection> {
+        self.exports("projection")
+            .then(|| Projection::new(Arc::clone(&self.shared)))
+    }
+
     /// A listener of its own for an agent; none if it exports no `dispatch`.
     #[must_use]
     pub fn dispatch(&self) -> Option<Dispatch> {
@@ -290,6 +305,8 @@ pub(crate) fn prepare(
     let component = row.component;
     let description = &component.description;
     let manifest = description.manifest.as_ref();
+    let home = engine.home.as_deref();
+    let folders = standin::open_folders(&row.id, description, row.grants.dirs(), home)?;
     let info = Arc::new(RowInfo {
         plugin: manifest.map_or_else(|| row.id.clone(), |manifest| manifest.plugin.name.clone()),
         namespace: manifest
@@ -302,6 +319,7 @@ pub(crate) fn prepare(
             .map(|manifest| manifest.events.sources.clone())
             .unwrap_or_default(),
         spilled: AtomicU64::new(0),
+        folders,
         id: row.id,
         config: row.config,
         grants: row.grants,
@@ -359,6 +377,7 @@ fn link(
     standing: Standing,
 ) -> Result<Linker<State>, Error> {
     let mut linker = Linker::new(engine.wasm());
+    let mut stand_ins = StandIns::default();
     for import in &component.description.imports {
         let not_provided = |what: String| Error::NotProvided {
             row: row.id.clone(),
@@ -367,6 +386,15 @@ fn link(
         };
         match need(import) {
             Need::Always => {}
+            Need::StandIn => {
+                stand_ins
+                    .link(&mut linker, import, &component.code)
+                    .map_err(|error| Error::Mismatch {
+                        row: row.id.clone(),
+                        reason: format!("{error:#}"),
+                    })?;
+                continue;
+            }
             Need::Grant(grant) if standing == Standing::Surveyed || row.grants.has(grant) => {}
             Need::Grant(grant) => {
                 return Err(Error::NotGranted {

@@ -475,5 +475,4 @@ fn a_row_of_an_installed_plugin_mounts_it_by_its_name() {
         Implementation::Component("acme:a".into())
     );
     assert_eq!(row.plugin.as_ref().unwrap().digest, digest(b"one"));
-    assert!(row.is_plugins_own());
 }

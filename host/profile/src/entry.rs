@@ -15,9 +15,10 @@ pub(crate) struct Entry {
     pub(crate) patched_by: BTreeSet<LayerIndex>,
     /// The installed plugin that brought it.
     pub(crate) plugin: Option<Pin>,
-    /// Whether its `config`, and its `grants`, are a plugin's and no person's.
+    /// Whether these keys are a plugin's and no person's.
     pub(crate) plugins_config: bool,
     pub(crate) plugins_grants: bool,
+    pub(crate) plugins_limits: bool,
 }
 
 /// A key's value: a node, or the rows that are a group's `config`.
@@ -36,6 +37,7 @@ impl Entry {
             plugin: layer.plugin.clone(),
             plugins_config: layer.plugin.is_some(),
             plugins_grants: layer.plugin.is_some(),
+            plugins_limits: layer.plugin.is_some(),
         };
         for (key, node) in map.0 {
             if key == "id" && !matches!(node.kind, Kind::String(_) | Kind::Null) {
@@ -57,6 +59,7 @@ impl Entry {
             match key.as_str() {
                 "config" => self.plugins_config = false,
                 "grants" => self.plugins_grants = false,
+                "limits" => self.plugins_limits = false,
                 _ => {}
             }
         }

@@ -140,6 +140,8 @@ impl Walk<'_> {
             grants: json!({}),
             limits: json!({}),
             disabled,
+            locked_grants: entry.plugins_grants,
+            locked_limits: entry.plugins_limits,
             plugin,
             endpoint: None,
             origin: labels[entry.origin].clone(),

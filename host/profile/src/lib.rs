@@ -3,10 +3,16 @@
 //! A profile is a list of *rows*. A row mounts one thing: a component, or a
 //! part of the host under a name that a person can configure and switch off.
 //! Rows come from *layers*: the bundles that ship inside this crate
-//! (`profiles/*.yml`), then the person's patch files. One function applies all
+//! (`profiles/*.yml`), then the plugins that the profile has installed, then the
+//! person's patch files. One function applies all
 //! layers in one pass ([`Profile::compose`] gives the [`Tree`]); the dump prints
 //! that tree ([`Tree::dump`]), and [`Tree::rows`] evaluates it into what the
 //! host mounts ([`Composition`]).
+//!
+//! Installed plugins stand in a profile's [`Lock`], their bytes in [`Packages`].
+//! Whether one may be installed is decided by [`admit()`], over what [`signature`]
+//! verified and what the profile asks ([`Policy`]); a [`Change`] puts it in place,
+//! and may be stopped anywhere.
 //!
 //! Beside the rows stand the things that feed them: `$DSH_HOME` and its
 //! profile directories ([`Home`], [`Profile`]), the layered environment

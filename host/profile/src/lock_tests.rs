@@ -7,7 +7,10 @@ const A: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
 const B: &str = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb";
 
 fn map(value: Value) -> Map<String, Value> {
-    value.as_object().cloned().unwrap()
+    match value {
+        Value::Object(map) => map,
+        other => panic!("{other} is no object"),
+    }
 }
 
 fn weather() -> Installed {
@@ -113,6 +116,11 @@ fn what_is_no_toml_or_of_another_version_is_an_error_with_its_line() {
         ("version = \"1\"\n", 1, "`version = 1` is missing"),
         ("", 1, "`version = 1` is missing"),
         ("version = 1\nplugin = 3\n", 2, "list of tables"),
+        (
+            "version = 1\n[[plugin]]\nname = \"a:b\"\nx = 99999999999999999999\n",
+            4,
+            "not TOML",
+        ),
         ("{\"version\": 1}", 1, "not TOML"),
     ] {
         match parse(text) {
@@ -164,8 +172,14 @@ fn an_entry_that_breaks_a_rule_costs_itself() {
         (
             "b:b",
             row("id = \"r\"\nconfig = {x = {y = [1979-05-27]}}"),
-            ".x.y[0] is a date",
+            "config.x.y[0] is a date",
         ),
+        (
+            "b:b",
+            row("id = \"r\"\nconfig = {x = nan}"),
+            "config.x is null or no number",
+        ),
+        ("b:b", with("limits = {x = 07:32:00}"), "limits.x is a date"),
         ("b:b", row("id = \"r\"\nmore = 1"), "more"),
         (
             "b:b",

@@ -30,6 +30,10 @@ pub struct Row {
     pub disabled: bool,
     /// The installed plugin whose bytes it mounts, whoever brought the row.
     pub plugin: Option<Pin>,
+    /// Whether its `grants` are what the profile's lock says, and no other layer.
+    pub locked_grants: bool,
+    /// Whether its `limits` are.
+    pub locked_limits: bool,
     /// `config.baseURL` where a person or a bundle wrote it. What stands in a
     /// plugin's own row is a stranger's word, and not here.
     pub endpoint: Option<String>,
@@ -53,8 +57,7 @@ impl fmt::Debug for Row {
 }
 
 impl Row {
-    /// Whether an installed plugin brought it, so that the profile's lock says
-    /// what it may do.
+    /// Whether an installed plugin brought it and it still mounts that.
     #[must_use]
     pub fn is_plugins_own(&self) -> bool {
         self.plugin

@@ -150,6 +150,13 @@ impl Tree {
         &self.warnings
     }
 
+    /// What was left out before any row was made: bundles that are not known, and
+    /// what is wrong with installed plugins. [`Tree::rows`] repeats them.
+    #[must_use]
+    pub fn problems(&self) -> &[Problem] {
+        &self.problems
+    }
+
     /// YAML: rows in runs of one provenance, each run under a comment
     /// `# == ORIGIN` or `# == ORIGIN, patched by LAYER, LAYER`; expressions verbatim.
     #[must_use]

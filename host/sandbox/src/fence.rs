@@ -30,6 +30,8 @@ pub enum Refusal {
     Secret,
     /// What the kernel shows of a process.
     ProcessState,
+    /// Not below a directory that was granted.
+    NotGranted,
 }
 
 impl fmt::Display for Refusal {
@@ -42,6 +44,9 @@ impl fmt::Display for Refusal {
             Refusal::Home => "write denied under every mode: it would change dsh's own directory",
             Refusal::Root => "change denied under every mode: it is, or holds, the workspace's own directory",
             Refusal::Secret => "read denied under every mode: it holds credentials, keys or locks of dsh",
+            Refusal::NotGranted => {
+                "denied: the row's grant `workspace` names the directories that it may use, and this is in none of them"
+            }
             Refusal::ProcessState => {
                 "read denied under every mode: it shows a process's memory, environment or open files"
             }
@@ -62,6 +67,17 @@ pub struct Fence {
     pub links: Vec<PathBuf>,
     /// `/tmp` and the operating system's own, which may be the same.
     pub temps: Vec<PathBuf>,
+    /// Directories that a row's grant names: nothing else is read or written.
+    /// None: the fence alone decides.
+    pub only: Option<Vec<PathBuf>>,
+}
+
+/// Is this canonical path one of these directories, or below one?
+#[must_use]
+pub fn is_below(directories: &[PathBuf], path: &Path) -> bool {
+    directories
+        .iter()
+        .any(|directory| path.starts_with(directory))
 }
 
 impl Fence {
@@ -81,6 +97,29 @@ impl Fence {
             links: names::links(home),
             home: reached,
             temps,
+            only: None,
+        }
+    }
+
+    /// The same fence for who may use these directories alone: absolute, or
+    /// relative to the working directory. Resolved as far as they are there.
+    #[must_use]
+    pub fn within(&self, directories: &[String]) -> Self {
+        let directories = directories.iter();
+        Fence {
+            only: Some(
+                directories
+                    .map(|directory| canonical(&self.root.join(directory)))
+                    .collect(),
+            ),
+            ..self.clone()
+        }
+    }
+
+    fn granted(&self, path: &Path) -> Result<(), Refusal> {
+        match &self.only {
+            Some(directories) if !is_below(directories, path) => Err(Refusal::NotGranted),
+            _ => Ok(()),
         }
     }
 
@@ -110,6 +149,7 @@ impl Fence {
         if self.inside(path).is_some() || self.links.iter().any(|link| link == path) {
             return Err(Refusal::Home);
         }
+        self.granted(path)?;
         match mode {
             Mode::ReadOnly => Err(Refusal::ReadOnly),
             Mode::DangerFullAccess => Ok(()),
@@ -128,12 +168,18 @@ impl Fence {
         if self.root.starts_with(path) {
             return Err(Refusal::Root);
         }
+        // One that was granted is not the row's to move.
+        let whole = |directory: &PathBuf| directory.starts_with(path);
+        if self.only.iter().flatten().any(whole) {
+            return Err(Refusal::NotGranted);
+        }
         Ok(())
     }
 
     /// May the file at this canonical path be read? Modes do not matter: reads
     /// are free but for these.
     pub fn may_read(&self, path: &Path) -> Result<(), Refusal> {
+        self.granted(path)?;
         if self.inside(path).is_some_and(|inside| is_secret(&inside)) {
             return Err(Refusal::Secret);
         }

@@ -142,3 +142,39 @@ fn what_does_not_exist_yet_is_resolved_as_far_as_it_does() {
     let real = temp.path().canonicalize().unwrap().join("real/a/b");
     assert_eq!(canonical(&temp.path().join("link/a/b")), real);
 }
+
+#[test]
+fn who_was_granted_directories_uses_nothing_beside_them() {
+    let fence = Fence {
+        root: "/w".into(),
+        only: Some(vec!["/w/src".into(), "/usr/share".into()]),
+        ..fence()
+    };
+    for (path, granted) in [
+        ("/w/src", true),
+        ("/w/src/a/b", true),
+        ("/usr/share/doc", true),
+        ("/w", false),
+        ("/w/srcs", false),
+        ("/w/other", false),
+        ("/usr", false),
+        ("/etc/passwd", false),
+        ("/tmp/x", false),
+        ("/", false),
+    ] {
+        let path = Path::new(path);
+        assert_eq!(fence.may_read(path).is_ok(), granted, "{}", path.display());
+        // A grant widens nothing: the mode's own places hold as well.
+        let writable = granted && path.starts_with("/w");
+        let written = fence.may_write(path, Mode::WorkspaceWrite);
+        assert_eq!(written.is_ok(), writable, "{}", path.display());
+    }
+    let src = Path::new("/w/src");
+    assert_eq!(
+        fence.may_move(src, Mode::WorkspaceWrite),
+        Err(Refusal::NotGranted)
+    );
+    fence
+        .may_move(&src.join("a"), Mode::WorkspaceWrite)
+        .unwrap();
+}

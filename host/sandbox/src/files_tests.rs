@@ -5,6 +5,8 @@ use std::sync::Mutex;
 use super::*;
 use crate::fence::Refusal;
 use crate::observe::Expect;
+use crate::search::{Bounds, Cancel};
+use dsh_plugin::port::Guard;
 
 /// A home, a workspace and a place outside, apart from `/tmp`'s own grant.
 pub(crate) struct World {
@@ -64,6 +66,52 @@ impl World {
 
 fn code<T: std::fmt::Debug>(result: Result<T, Error>) -> &'static str {
     result.unwrap_err().code()
+}
+
+#[test]
+fn a_workspace_that_was_granted_by_its_directories_ends_there_by_whatever_name() {
+    let mut world = World::new(Mode::WorkspaceWrite);
+    for (file, content) in [("work/src/in.txt", "in"), ("work/src/sub/deep.txt", "deep")] {
+        std::fs::create_dir_all(world.base.join(file).parent().unwrap()).unwrap();
+        std::fs::write(world.base.join(file), content).unwrap();
+    }
+    std::os::unix::fs::symlink(world.path("out"), world.path("work/src/out")).unwrap();
+    std::os::unix::fs::symlink(world.path("work/src"), world.path("work/alias")).unwrap();
+    world.files.fence = world.files.fence.within(&["src".to_owned()]);
+    let files = &world.files;
+    for path in [
+        "src/in.txt",
+        "src/sub/deep.txt",
+        "alias/in.txt",
+        "src/../src/in.txt",
+    ] {
+        files.read(path, 0, 10).unwrap();
+    }
+    for path in [
+        "a.txt",
+        "src/../a.txt",
+        "src/out/secret",
+        &world.path("out/secret"),
+        "/etc/passwd",
+        // Nor is told what is not there.
+        "nothing",
+        "/nowhere/at/all",
+    ] {
+        assert_eq!(code(files.read(path, 0, 10)), "FS_SANDBOX_DENIED", "{path}");
+        assert_eq!(code(files.stat(path)), "FS_SANDBOX_DENIED", "{path}");
+    }
+    assert_eq!(code(files.list_dir(".")), "FS_SANDBOX_DENIED");
+    for path in ["b.txt", "src/out/new", "src/../new"] {
+        let written = files.write(path, b"x", &Guard::Overwrite);
+        assert_eq!(code(written), "FS_SANDBOX_DENIED", "{path}");
+    }
+    files.write("src/new", b"x", &Guard::Absent).unwrap();
+    assert_eq!(code(files.rename("src/new", "b.txt")), "FS_SANDBOX_DENIED");
+    assert_eq!(code(files.rename("src", "srcs")), "FS_SANDBOX_DENIED");
+    assert_eq!(code(files.remove("a.txt")), "FS_SANDBOX_DENIED");
+    let found = |path| files.glob("**/*.txt", path, 10, Bounds::SHIPPED, Cancel::default());
+    assert_eq!(code(found(None)), "FS_SANDBOX_DENIED");
+    assert_eq!(found(Some("src")).unwrap().total, 2);
 }
 
 #[test]

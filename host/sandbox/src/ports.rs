@@ -1,6 +1,7 @@
 //! The ports of the plugin contract, as an agent's sandbox answers them. File
 //! work runs where it may wait; a call that is dropped ends its search.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use async_trait::async_trait;
@@ -28,6 +29,10 @@ impl Drop for CancelOnDrop {
 impl Workspace for SessionSandbox {
     fn root(&self) -> String {
         self.fence().root.to_string_lossy().into_owned()
+    }
+
+    fn within(&self, roots: &[String]) -> Option<Arc<dyn Workspace>> {
+        Some(Arc::new(self.narrowed(roots)))
     }
 
     async fn stat(&self, path: &str) -> Result<Metadata, PluginError> {

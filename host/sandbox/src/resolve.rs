@@ -18,7 +18,7 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
 
 use crate::error::Error;
-use crate::fence::{Fence, Refusal, is_secret};
+use crate::fence::{Fence, Refusal, canonical, is_secret};
 
 /// As the kernel's own bound on links in a path.
 const MAX_LINKS: usize = 40;
@@ -139,7 +139,22 @@ pub(crate) fn absolute(cwd: &Path, path: &str) -> Result<PathBuf, Error> {
 
 /// Pins what is at a path, links followed, if it may be read.
 pub(crate) fn pin(fence: &Fence, path: &Path) -> Result<Pinned, Error> {
-    let fd = open_path(path, OFlags::empty()).map_err(|errno| jump(path, errno))?;
+    let fd = match open_path(path, OFlags::empty()) {
+        Ok(fd) => fd,
+        Err(errno) => {
+            // What is not there outside of what was granted is not told either.
+            let place = canonical(path);
+            if fence.only.is_some()
+                && let Err(reason) = fence.may_read(&place)
+            {
+                return Err(Error::Denied {
+                    path: place,
+                    reason,
+                });
+            }
+            return Err(jump(path, errno));
+        }
+    };
     let stat = rustix::fs::fstat(&fd).map_err(|errno| Error::io(path, errno))?;
     let reached = fd_path(&fd, path)?;
     let refuse = |reason| {

@@ -132,7 +132,7 @@ pub struct SessionConfig {
 
 /// The ports `workspace`, `process` and `spill` of an agent. Cheap to clone.
 #[derive(Clone)]
-pub struct SessionSandbox(pub(crate) Arc<Agent>);
+pub struct SessionSandbox(pub(crate) Arc<Agent>, Option<Arc<Files>>);
 
 pub(crate) struct Agent {
     pub(crate) machine: Arc<Machine>,
@@ -196,12 +196,13 @@ impl Sandbox {
             mode: config.mode.clone(),
             policy: config.policy.clone(),
         };
-        SessionSandbox(Arc::new(Agent {
+        let agent = Agent {
             machine,
             config,
             files,
             running: watch::Sender::new(0),
-        }))
+        };
+        SessionSandbox(Arc::new(agent), None)
     }
 }
 
@@ -260,13 +261,26 @@ impl SessionSandbox {
         let _ = running.wait_for(|count| *count == 0).await;
     }
 
+    /// The same sandbox with files below these directories alone; commands are
+    /// as they were.
+    pub(crate) fn narrowed(&self, directories: &[String]) -> Self {
+        let files = Files {
+            fence: self.fence().within(directories),
+            mode: self.0.files.mode.clone(),
+            policy: self.0.files.policy.clone(),
+        };
+        SessionSandbox(self.0.clone(), Some(Arc::new(files)))
+    }
+
     /// Runs file work where it may wait.
     pub(crate) async fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Files) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, PluginError> {
-        let agent = self.0.clone();
-        let done = tokio::task::spawn_blocking(move || work(&agent.files)).await;
+        let (agent, narrowed) = (self.0.clone(), self.1.clone());
+        let done =
+            tokio::task::spawn_blocking(move || work(narrowed.as_deref().unwrap_or(&agent.files)))
+                .await;
         done.unwrap_or(Err(Error::Aborted))
             .map_err(PluginError::from)
     }

@@ -46,6 +46,19 @@ pub fn seeds(target: &Target) -> Vec<Vec<u8>> {
             _ => {}
         }
     }
+    if target.takes == Takes::Lock {
+        let example = root().join("../../docs/schema/dsh.lock");
+        let example = fs::read(&example).unwrap_or_else(|e| panic!("{}: {e}", example.display()));
+        // Without its comments, which nothing can be learnt from.
+        let lines = example.split_inclusive(|&b| b == b'\n');
+        seeds.push(
+            lines
+                .filter(|line| !line.starts_with(b"#"))
+                .flatten()
+                .copied()
+                .collect(),
+        );
+    }
     if target.takes == Takes::Drafts {
         seeds.extend(programs());
     }

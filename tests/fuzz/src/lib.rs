@@ -1,13 +1,14 @@
 //! What must hold for any bytes: plain functions that panic when it does not.
 //!
-//! A target takes bytes and calls what people's logs go through: the frame scanner, the line scanner, the normaliser,
-//! the surface fold, and repair. The test run replays seeds and a bounded number of mutations of them ([`replay`]);
+//! A target takes bytes and calls what people's logs go through (the frame scanner, the line scanner, the normaliser,
+//! the surface fold, and repair), or their profiles: the lock of installed plugins. The test run replays seeds and a bounded number of mutations of them ([`replay`]);
 //! `cargo xtask fuzz` drives the same functions guided by coverage. An input that once broke something is kept below
 //! `corpus/TARGET` for ever.
 
 pub mod corpus;
 mod frames;
 mod lines;
+mod lock;
 mod normaliser;
 mod repair;
 pub mod replay;
@@ -33,6 +34,8 @@ pub enum Takes {
     Lines,
     /// One JSON text.
     Json,
+    /// A profile's lock.
+    Lock,
     /// A program of drafts.
     Drafts,
     /// One byte of kind, then a log of either sort.
@@ -40,7 +43,7 @@ pub enum Takes {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 5] = [
+pub const TARGETS: [Target; 6] = [
     Target {
         name: "frames",
         run: frames::check,
@@ -65,6 +68,11 @@ pub const TARGETS: [Target; 5] = [
         name: "repair",
         run: repair::check,
         takes: Takes::Log,
+    },
+    Target {
+        name: "lock",
+        run: lock::check,
+        takes: Takes::Lock,
     },
 ];
 

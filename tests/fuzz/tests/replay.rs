@@ -28,6 +28,11 @@ fn the_surface_is_what_the_rules_say() {
 }
 
 #[test]
+fn what_is_read_of_a_lock_is_sound_and_is_written_as_it_was() {
+    run("lock", 5_000);
+}
+
+#[test]
 fn any_log_opens_to_a_prefix_and_repairs_once() {
     run("repair", 1_000);
 }

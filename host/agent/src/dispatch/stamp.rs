@@ -75,6 +75,16 @@ pub(crate) fn own_message(standing: &Standing, message: Value<'_>) -> Result<Jso
             Ok(Message::mint(&content, &source).json().clone())
         }
         Standing::Row { row, sources } => {
+            let spoken = |block: &Json| {
+                let kind = block.get("type").and_then(Value::text);
+                matches!(kind.as_deref(), Some("text" | "image"))
+            };
+            if !content.iter().all(spoken) {
+                return Err(ListenerError::new(
+                    "INVALID",
+                    "a message in its result has a block that is neither text nor image",
+                ));
+            }
             let kind = source
                 .and_then(|source| source.get("kind"))
                 .and_then(Value::text);

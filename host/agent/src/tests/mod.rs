@@ -4,6 +4,7 @@
 mod differences;
 mod header;
 mod inbox;
+mod inbox_port;
 mod pipeline;
 mod rig;
 mod scheduler;

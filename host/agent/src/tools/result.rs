@@ -104,17 +104,19 @@ pub(crate) fn output_violations(schema: Option<&Schema>, value: &Json) -> Option
     (!violations.is_empty()).then(|| format!("invalid tool output: {}", violations.join("; ")))
 }
 
-/// Content blocks of a result: objects with a type.
+/// Content blocks of a result: `text` and `image`, as the contract has them.
 pub(crate) fn content_blocks<'a>(
     texts: impl Iterator<Item = &'a str>,
 ) -> Result<Vec<Json>, String> {
     let block = |text: &str| {
         let block =
             Json::normalise(text).map_err(|error| format!("the tool's content is {error}"))?;
-        if block.get("type").and_then(Value::string).is_none() {
-            return Err("the tool's content has a block without a type".to_owned());
+        match block.get("type").and_then(Value::text).as_deref() {
+            Some("text" | "image") => Ok(block),
+            // A call, or a result, of its own making is not a tool's to give.
+            Some(_) => Err("the tool's content has a block that is neither text nor image".into()),
+            None => Err("the tool's content has a block without a type".to_owned()),
         }
-        Ok(block)
     };
     texts.map(block).collect()
 }

@@ -153,6 +153,7 @@ fn mount<'a>(place: &Place, rows: &'a Composition) -> Result<Tried<'a>, String> 
         // A cache that is not there is made by a run.
         cache_dir: cache.is_dir().then_some(cache),
         host_version: env!("CARGO_PKG_VERSION").to_owned(),
+        home: Some(place.home.path().to_owned()),
     })
     .map_err(|error| error.to_string())?;
     let packages = Packages::at(&place.home);

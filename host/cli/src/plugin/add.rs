@@ -9,6 +9,7 @@ use super::source::Source;
 use super::taken::Taken;
 use super::text::{self, shown};
 use super::trust::{self, Signature};
+use super::words::DEFAULT_PROFILE;
 use super::{Desk, Done, Report, Stop, entry, fetch, given, patience};
 use crate::arguments::usage;
 use crate::report;
@@ -112,10 +113,10 @@ pub(super) fn run(desk: &Desk, words: &Words) -> Done {
     ))
 }
 
-/// The profile; one that is new begins with the bundle `base`, and says so.
+/// The profile; one that is new begins with the bundle `base`, and says so. `headless` makes itself everywhere.
 fn open(desk: &Desk) -> Result<Profile, Stop> {
-    let (profile, made) = (desk.profile()?, false);
-    if made {
+    let (profile, made) = Profile::open_or_make(&desk.place.home, &desk.name).map_err(Stop::of)?;
+    if made && desk.name != DEFAULT_PROFILE {
         report::line(format_args!(
             "initialized profile {} at {}",
             profile.name(),
@@ -288,6 +289,8 @@ pub(super) fn heal(
             .is_none_or(|digest| packages.read(digest).is_ok())
         && (!signed || matches!(packages.signature(&candidate.given), Ok(Some(_))));
     if whole {
+        // What a process that was stopped left is swept.
+        change.commit().map_err(Stop::of)?;
         return Ok(false);
     }
     if candidate.description.digest != before.digest {
@@ -371,7 +374,7 @@ fn added(
     }
     let profile = given::quoted(&desk.name);
     line("use it", format!("dsh --profile {profile} \"…\""));
-    let of = if desk.name == "headless" {
+    let of = if desk.name == DEFAULT_PROFILE {
         String::new()
     } else {
         format!(" --profile {profile}")

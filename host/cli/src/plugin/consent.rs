@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 use super::look::Candidate;
 use super::text::{json as json_text, shown, size};
 use super::trust::Signature;
+use super::words::DEFAULT_PROFILE;
 use super::{Desk, Stop, given};
 use crate::arguments::usage;
 use crate::words::Words;
@@ -230,7 +231,7 @@ pub(super) fn wants_json(wants: &[Want]) -> Value {
 
 /// The refusal where nobody can be asked: both command lines that go on.
 pub(super) fn refuse(verb: &str, profile: &str, source: &str, name: &str, wants: &[Want]) -> Stop {
-    let profile = if profile == "headless" {
+    let profile = if profile == DEFAULT_PROFILE {
         String::new()
     } else {
         format!("--profile {} ", given::quoted(profile))

@@ -38,6 +38,23 @@ pub(super) fn json(value: &serde_json::Value, max: usize) -> String {
     shown(&value.to_string(), max)
 }
 
+/// A value as one line of output. What would speak to a terminal stands in texts alone, where JSON has another way to
+/// write it.
+pub(super) fn json_line(value: &serde_json::Value) -> String {
+    let mut out = String::new();
+    for c in value.to_string().chars() {
+        if harmless(c) {
+            out.push(c);
+        } else {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                out += &format!("\\u{unit:04x}");
+            }
+        }
+    }
+    out.push('\n');
+    out
+}
+
 /// A number of bytes, for people.
 pub(super) fn size(bytes: u64) -> String {
     dsh_store::report::size(bytes)
@@ -78,6 +95,17 @@ mod tests {
         ] {
             assert_eq!(shown(text, 80), says, "{text:?}");
         }
+    }
+
+    #[test]
+    fn json_keeps_every_text_and_shows_none_of_it_to_the_terminal() {
+        let value = serde_json::json!({"a": "x\u{202e}\u{9b}31m\u{e0041}\u{1b}", "ü": 1});
+        let line = json_line(&value);
+        assert_eq!(
+            serde_json::from_str::<serde_json::Value>(&line).unwrap(),
+            value
+        );
+        assert!(line.trim_end().chars().all(harmless), "{line}");
     }
 
     #[test]

@@ -50,17 +50,21 @@ pub(super) fn key(words: &Words) -> Result<Option<Key>, Stop> {
         return Ok(None);
     };
     let path = std::path::Path::new(given);
-    let text = if path.is_file() {
-        std::fs::read_to_string(path)
-            .map_err(|error| usage(format_args!("--key: cannot read {given}: {error}")))?
-    } else if given.contains('/') || given.ends_with(".pub") {
-        return Err(usage(format_args!("--key: there is no file {given}")).into());
-    } else {
-        given.to_owned()
-    };
-    Key::parse(&text)
-        .map(Some)
-        .map_err(|error| usage(format_args!("--key: {error}")).into())
+    if path.is_file() {
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| usage(format_args!("--key: cannot read {given}: {error}")))?;
+        return Key::parse(&text)
+            .map(Some)
+            .map_err(|error| usage(format_args!("--key {given}: {error}")).into());
+    }
+    // Base64 has slashes too, so what is a key is one before it is a path.
+    Key::parse(given).map(Some).map_err(|error| {
+        if path.extension().is_some() || given.starts_with(['.', '/', '~']) {
+            usage(format_args!("--key: there is no file {given}")).into()
+        } else {
+            usage(format_args!("--key: {error}")).into()
+        }
+    })
 }
 
 /// `--sha256`, in lower case.
@@ -142,5 +146,12 @@ pub(super) fn admitted(
         digest: candidate.given.clone(),
         signature: signature.signed().cloned(),
     };
-    admit(before, &came, terms).map_err(|refusal| Stop::of(shown(&refusal.to_string(), 2000)))
+    admit(before, &came, terms).map_err(|refusal| {
+        let text = refusal.to_string();
+        if text.contains(source) {
+            Stop::of(text)
+        } else {
+            Stop::of(format_args!("{source}: {text}"))
+        }
+    })
 }

@@ -14,6 +14,7 @@ use super::source::Source;
 use super::taken::Taken;
 use super::text::{list, short, shown};
 use super::trust::{self, Signature};
+use super::words::DEFAULT_PROFILE;
 use super::{Desk, Done, Report, Stop, add, entry, fetch, given, look, names, patience};
 use crate::arguments::usage;
 use crate::report;
@@ -394,7 +395,7 @@ pub(super) fn differs(before: &Installed, given: &str) -> bool {
 
 /// For a line that a person can copy.
 pub(super) fn command(profile: &str, name: &str) -> String {
-    if profile == "headless" {
+    if profile == DEFAULT_PROFILE {
         format!("dsh plugin update {name}")
     } else {
         format!(

@@ -10,7 +10,7 @@ use crate::words::{self, Flag, Read, Words};
 use super::{Desk, Done};
 
 /// The profile that is meant where none is named.
-const DEFAULT_PROFILE: &str = "headless";
+pub(super) const DEFAULT_PROFILE: &str = "headless";
 
 /// One command.
 pub(super) struct Verb {

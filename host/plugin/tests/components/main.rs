@@ -3,11 +3,14 @@
 
 mod support;
 mod survey;
+mod wasi;
 
 mod adapter;
 mod bounds;
 mod calls;
+mod folding;
 mod hostile;
+mod listening;
 mod loading;
 mod mounting;
 mod ports;

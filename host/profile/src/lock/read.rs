@@ -1,5 +1,6 @@
 //! From the file's text to plugins, one by one.
 
+use super::write::unstorable;
 use super::{Damaged, FILE, Installed, Lock, VERSION, is_digest, is_plugin_name, is_row_id};
 use crate::{Error, yaml::Fault};
 use serde::Deserialize;
@@ -17,15 +18,8 @@ impl Lock {
     /// to mean what it says.
     pub fn parse(path: &Path, text: &str) -> Result<Self, Error> {
         let place = Place { path, text };
-        let table = DeTable::parse(text).map_err(|error| {
-            place.error(
-                error.span(),
-                format!(
-                    "not TOML: {}; mend the line, or delete the file and add its plugins again",
-                    error.message()
-                ),
-            )
-        })?;
+        let table =
+            DeTable::parse(text).map_err(|error| place.error(error.span(), not_toml(&error)))?;
         let root = table.into_inner();
         check_version(&place, &root)?;
         let mut lock = Self::default();
@@ -54,8 +48,11 @@ impl Lock {
         };
         for item in items {
             let span = item.span();
-            let raw = toml::Value::deserialize(item.clone().into_deserializer());
-            let raw = raw.unwrap_or(toml::Value::Boolean(false));
+            // A number that nothing holds is no TOML, and could not be kept.
+            let raw =
+                toml::Value::deserialize(item.clone().into_deserializer()).map_err(|error| {
+                    place.error(error.span().or(Some(span.clone())), not_toml(&error))
+                })?;
             let text = |key: &str| raw.get(key).and_then(toml::Value::as_str);
             let name = text("name").map(str::to_owned);
             let source = text("source").map(str::to_owned);
@@ -124,12 +121,14 @@ impl Lock {
             if !row.config.is_object() {
                 return Some(format!("row {}: `config` must be a table", row.id));
             }
-            if let Some(member) = date_in(&row.config) {
-                return Some(format!("row {}: {member} is a date; quote it", row.id));
-            }
         }
-        None
+        unstorable(plugin)
     }
+}
+
+fn not_toml(error: &toml::de::Error) -> String {
+    let message = error.message().lines().collect::<Vec<_>>().join(" ");
+    format!("not TOML: {message}; mend the line, or delete the file and add its plugins again")
 }
 
 fn check_version(place: &Place<'_>, root: &DeTable<'_>) -> Result<(), Error> {
@@ -163,29 +162,6 @@ fn ungranted(plugin: &Installed) -> Option<String> {
         format!(
             "plugin {name}: its grants were given to other bytes (`granted-to` differs from `digest`), so it has none; decide again with `dsh plugin grant {name} …`"
         )
-    })
-}
-
-/// The path of a member that TOML gave as a date, which JSON has not. It comes
-/// as a map with a private member.
-fn date_in(value: &serde_json::Value) -> Option<String> {
-    let (serde_json::Value::Object(_) | serde_json::Value::Array(_)) = value else {
-        return None;
-    };
-    let mut members: Vec<(String, &serde_json::Value)> = match value {
-        serde_json::Value::Object(map) => map.iter().map(|(k, v)| (format!(".{k}"), v)).collect(),
-        serde_json::Value::Array(list) => list
-            .iter()
-            .enumerate()
-            .map(|(i, v)| (format!("[{i}]"), v))
-            .collect(),
-        _ => Vec::new(),
-    };
-    members.iter_mut().find_map(|(key, value)| {
-        if key.starts_with(".$__") {
-            return Some(String::new());
-        }
-        date_in(value).map(|below| format!("{key}{below}"))
     })
 }
 

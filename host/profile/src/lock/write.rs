@@ -59,16 +59,7 @@ impl Lock {
 }
 
 fn storable(plugin: &Installed) -> Result<(), Error> {
-    let rows = plugin.rows.iter().map(|row| {
-        let at = format!("row {}: config", row.id);
-        member(at, &row.config)
-    });
-    let maps = [("grants", &plugin.grants), ("limits", &plugin.limits)];
-    let maps = maps.into_iter().flat_map(|(what, map)| {
-        map.iter()
-            .map(move |(key, value)| member(format!("{what}.{key}"), value))
-    });
-    match rows.chain(maps).find_map(Result::err) {
+    match unstorable(plugin) {
         None => Ok(()),
         Some(reason) => Err(Error::Unlockable {
             plugin: plugin.name.clone(),
@@ -77,11 +68,28 @@ fn storable(plugin: &Installed) -> Result<(), Error> {
     }
 }
 
-/// What of a value TOML cannot hold, with its path.
-fn member(at: String, value: &Value) -> Result<(), String> {
+/// What of a plugin the file cannot hold, or would hold as something else.
+pub(super) fn unstorable(plugin: &Installed) -> Option<String> {
+    let configs = plugin
+        .rows
+        .iter()
+        .map(|row| (format!("row {}: config", row.id), &row.config));
+    let maps = [("grants", &plugin.grants), ("limits", &plugin.limits)];
+    let members = maps.into_iter().flat_map(|(what, map)| {
+        map.iter()
+            .map(move |(key, value)| (format!("{what}.{key}"), value))
+    });
+    configs
+        .chain(members)
+        .find_map(|(at, value)| member(&at, value).err())
+}
+
+/// What of a value the file cannot hold, with its path.
+fn member(at: &str, value: &Value) -> Result<(), String> {
     match value {
+        // `nan` and `inf` come as null too.
         Value::Null => Err(format!(
-            "{at} is null, which {FILE} cannot hold; leave the member out"
+            "{at} is null or no number, which {FILE} cannot hold; leave the member out"
         )),
         Value::Number(number) if !number.is_i64() && number.is_u64() => Err(format!(
             "{at} is {number}, and a whole number there is at most {}",
@@ -90,10 +98,14 @@ fn member(at: String, value: &Value) -> Result<(), String> {
         Value::Array(items) => items
             .iter()
             .enumerate()
-            .try_for_each(|(i, item)| member(format!("{at}[{i}]"), item)),
+            .try_for_each(|(i, item)| member(&format!("{at}[{i}]"), item)),
+        // How a date of TOML comes, which JSON has not.
+        Value::Object(map) if map.keys().any(|key| key.starts_with("$__")) => {
+            Err(format!("{at} is a date; quote it"))
+        }
         Value::Object(map) => map
             .iter()
-            .try_for_each(|(key, item)| member(format!("{at}.{key}"), item)),
+            .try_for_each(|(key, item)| member(&format!("{at}.{key}"), item)),
         _ => Ok(()),
     }
 }

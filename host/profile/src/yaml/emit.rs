@@ -139,9 +139,11 @@ fn quoted(s: &str) -> String {
     out
 }
 
-/// What YAML lets stand for itself everywhere (no tab: it is not indentation).
+/// What YAML lets stand for itself everywhere (no tab: it is not indentation), but for
+/// marks that turn or hide what stands beside them: a plugin's text is a stranger's.
 fn printable(c: char) -> bool {
-    matches!(c, '\n' | ' '..='~' | '\u{a0}'..='\u{2027}' | '\u{202a}'..='\u{d7ff}'
+    matches!(c, '\n' | ' '..='~' | '\u{a0}'..='\u{200a}' | '\u{2010}'..='\u{2027}'
+        | '\u{202f}'..='\u{205f}' | '\u{2070}'..='\u{d7ff}'
         | '\u{e000}'..='\u{fefe}' | '\u{ff00}'..='\u{fffd}' | '\u{10000}'..)
 }
 

@@ -23,6 +23,7 @@ wit_bindgen::generate!({
             export dsh:plugin/tool@0.1.0;
             export dsh:plugin/dispatch@0.1.0;
             export dsh:plugin/prompt@0.1.0;
+            export dsh:plugin/projection@0.1.0;
         }
     ",
     world: "dsh:prober/prober",
@@ -33,7 +34,7 @@ use dsh::plugin::types::{CallConfig, Error, GenerateRequest, HttpRequest, Part};
 use dsh::plugin::{
     clock, config, inbox, journal, kv, log, process, random, session, spill, work, workspace,
 };
-use exports::dsh::plugin::{dispatch, llm_adapter, prompt, tool};
+use exports::dsh::plugin::{dispatch, llm_adapter, projection, prompt, tool};
 
 struct Prober;
 
@@ -51,6 +52,69 @@ fn called() -> u32 {
 
 fn configured(word: &str) -> bool {
     config::get().contains(word)
+}
+
+/// What it was configured to do at an event: texts `EVENT|HOW|TEXT` anywhere in
+/// its configuration, with `'` for `"` in TEXT.
+struct Rule {
+    event: String,
+    how: String,
+    text: String,
+}
+
+fn rules() -> Vec<Rule> {
+    let config = config::get();
+    let rule = |piece: &str| {
+        let mut parts = piece.splitn(3, '|');
+        Some(Rule {
+            event: parts.next()?.to_owned(),
+            how: parts.next()?.to_owned(),
+            text: parts.next()?.replace('\'', "\""),
+        })
+    };
+    config.split('"').filter_map(rule).collect()
+}
+
+fn rule(event: &str) -> Option<Rule> {
+    rules().into_iter().find(|rule| rule.event == event)
+}
+
+/// What a rule does before it answers.
+fn follow(rule: &Rule) {
+    misbehave(&rule.how);
+    match rule.how.as_str() {
+        "exec" => {
+            let _ = process::run(&command(&rule.text));
+        }
+        "append" => {
+            let event = journal::NewEvent {
+                kind: rule.text.clone(),
+                data: "{}".to_owned(),
+            };
+            if let Err(error) = journal::append(&[event], None) {
+                log::write(log::Level::Warn, &error.code);
+            }
+        }
+        "send" => {
+            if let Err(error) = inbox::send(&rule.text, inbox::Target::NextTurn, true) {
+                log::write(log::Level::Warn, &error.code);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn command(program: &str) -> process::Command {
+    process::Command {
+        program: program.to_owned(),
+        arguments: vec!["-x".to_owned()],
+        cwd: None,
+        env: vec![],
+        stdin: None,
+        timeout_ms: None,
+        max_output: 100,
+        more: None,
+    }
 }
 
 fn error(code: &str) -> Error {
@@ -243,16 +307,7 @@ impl tool::Guest for Prober {
             }
             "spill" => outcome(spill::store("name", argument.as_bytes())?),
             "exec" => {
-                let output = process::run(&process::Command {
-                    program: argument,
-                    arguments: vec!["-x".to_owned()],
-                    cwd: None,
-                    env: vec![],
-                    stdin: None,
-                    timeout_ms: None,
-                    max_output: 100,
-                    more: None,
-                })?;
+                let output = process::run(&command(&argument))?;
                 outcome(String::from_utf8(output.stdout).unwrap())
             }
             other => Err(Error {
@@ -336,7 +391,12 @@ impl llm_adapter::Guest for Prober {
 impl dispatch::Guest for Prober {
     fn subscriptions() -> Vec<dispatch::Subscription> {
         if !configured("listen") {
-            return vec![];
+            let subscribed = |rule: Rule| dispatch::Subscription {
+                event: rule.event,
+                only: vec![],
+                beside: false,
+            };
+            return rules().into_iter().map(subscribed).collect();
         }
         vec![dispatch::Subscription {
             event: "agent/pre-step".to_owned(),
@@ -345,17 +405,35 @@ impl dispatch::Guest for Prober {
         }]
     }
 
-    fn notify(event: String, _payloads: Vec<String>) {
+    fn notify(event: String, payloads: Vec<String>) {
         misbehave(how(&event));
+        if let Some(rule) = rule(&event) {
+            follow(&rule);
+            log::write(log::Level::Info, &format!("{event} {}", payloads.len()));
+        }
     }
 
     fn decide(event: String, payload: String) -> Result<Option<String>, Error> {
         misbehave(how(&event));
+        if let Some(rule) = rule(&event) {
+            follow(&rule);
+            return Ok((rule.how == "answer").then_some(rule.text));
+        }
         Ok(Some(payload))
     }
 
     fn enter(event: String, payload: String) -> Result<dispatch::Entry, Error> {
         misbehave(how(&event));
+        if let Some(rule) = rule(&event) {
+            follow(&rule);
+            let carry = (rule.how == "leave").then(|| rule.text.clone());
+            let verdict = match rule.how.as_str() {
+                "rewrite" => dispatch::Verdict::Rewrite(rule.text),
+                "settle" => dispatch::Verdict::Settle(rule.text),
+                _ => dispatch::Verdict::Proceed,
+            };
+            return Ok(dispatch::Entry { verdict, carry });
+        }
         Ok(dispatch::Entry {
             verdict: dispatch::Verdict::Rewrite(payload),
             carry: Some(event),
@@ -363,7 +441,49 @@ impl dispatch::Guest for Prober {
     }
 
     fn leave(event: String, carry: String, outcome: String) -> Result<Option<String>, Error> {
+        if rule(&event).is_some() {
+            return Ok(Some(carry));
+        }
         Ok(Some(format!("{event} {carry} {outcome}")))
+    }
+}
+
+/// Counts bytes; what an event says may be to misbehave.
+impl projection::Guest for Prober {
+    fn list_projections() -> Result<Vec<projection::Spec>, Error> {
+        if !configured("project") {
+            return Ok(vec![]);
+        }
+        Ok(vec![projection::Spec {
+            key: "bytes".to_owned(),
+            version: 3,
+            kinds: vec!["user/message".to_owned()],
+        }])
+    }
+
+    fn fold(_key: String, state: Option<String>, events: Vec<String>) -> Result<String, Error> {
+        let mut bytes: usize = state.map_or(0, |state| state.parse().unwrap());
+        for event in events {
+            misbehave(&event);
+            match event.as_str() {
+                "session" => drop(session::length()),
+                "journal" => drop(journal::append(&[], None)),
+                "clock" => drop(clock::now()),
+                "random" => drop(random::uuid()),
+                "inbox" => drop(inbox::pending()),
+                "kv" => drop(kv::keys(kv::Scope::Session, "")),
+                "workspace" => drop(workspace::root()),
+                "spill" => drop(spill::store("name", b"")),
+                "process" => drop(process::run(&command("allowed"))),
+                "fail" => return Err(error("AS_TOLD")),
+                _ => bytes += event.len(),
+            }
+        }
+        Ok(bytes.to_string())
+    }
+
+    fn view(key: String, state: String) -> Result<String, Error> {
+        Ok(format!("{key} {state}"))
     }
 }
 
