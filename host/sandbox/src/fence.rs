@@ -73,7 +73,8 @@ pub struct Fence {
 }
 
 /// Is this canonical path one of these directories, or below one?
-fn is_below(directories: &[PathBuf], path: &Path) -> bool {
+#[must_use]
+pub(crate) fn is_below(directories: &[PathBuf], path: &Path) -> bool {
     directories
         .iter()
         .any(|directory| path.starts_with(directory))
