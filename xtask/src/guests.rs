@@ -28,7 +28,11 @@ pub(crate) fn build() -> Result<()> {
     )?;
     let python = python_environment()?;
     c(&python, &out)?;
-    javascript(&python, &out)?;
+    wasi(&python, &out)?;
+    // What its engine imports of WASI is stubbed by its own tool in one, and met
+    // by the host in the other.
+    javascript(&python, &out.join("js.wasm"), &["--stub-wasi"])?;
+    javascript(&python, &out.join("js-wasi.wasm"), &[])?;
     python_guest(&python, &out)
 }
 
@@ -105,9 +109,32 @@ fn c(python: &Path, out: &Path) -> Result<()> {
     Ok(())
 }
 
-fn javascript(python: &Path, out: &Path) -> Result<()> {
-    let made = out.join("js.wasm");
-    if process::up_to_date(&made, &sources("js")?) {
+/// A core module for WASI's first preview, with the bindings of the guest in C.
+fn wasi(python: &Path, out: &Path) -> Result<()> {
+    let made = out.join("wasi.wasm");
+    if process::up_to_date(&made, &sources("wasi")?) {
+        return Ok(());
+    }
+    let bindings = out.join("c");
+    process::run(
+        Command::new(python)
+            .args(["-m", "ziglang", "cc", "-target", "wasm32-wasi"])
+            .args(["-mexec-model=reactor", "-Os", "-g0", "-Wall"])
+            .arg("-Wl,--strip-debug")
+            .arg("-I")
+            .arg(&bindings)
+            .arg(root().join("tests/guests/wasi/probe.c"))
+            .arg(bindings.join("tool_plugin.c"))
+            .arg(bindings.join("tool_plugin_component_type.o"))
+            .arg("-o")
+            .arg(&made)
+            .env("ZIG_GLOBAL_CACHE_DIR", cache::folder("zig")?)
+            .env("ZIG_LOCAL_CACHE_DIR", cache::folder("zig")?),
+    )
+}
+
+fn javascript(python: &Path, made: &Path, how: &[&str]) -> Result<()> {
+    if process::up_to_date(made, &sources("js")?) {
         return Ok(());
     }
     let source = root().join("tests/guests/js");
@@ -130,8 +157,10 @@ fn javascript(python: &Path, out: &Path) -> Result<()> {
             .arg(root().join("wit"))
             .args(["-n", WORLD, "-j"])
             .arg(source.join("tool.js"))
-            .args(["--sync", "--opt-size", "--stub-wasi", "-o"])
-            .arg(&made),
+            .args(["--sync", "--opt-size"])
+            .args(how)
+            .arg("-o")
+            .arg(made),
     )
 }
 

@@ -139,7 +139,7 @@ const SWITCHES: [&str; 6] = [
 ];
 
 /// Whether disabling the row would change nothing, which whoever did it must know.
-fn runs_all_the_same(row: &Row) -> bool {
+pub(crate) fn runs_all_the_same(row: &Row) -> bool {
     matches!(&row.implementation, Implementation::Host(part) if !SWITCHES.contains(&part.as_str()))
 }
 
@@ -190,6 +190,7 @@ pub(crate) async fn mount(composed: &Composed) -> Result<Vec<Mount>, Failure> {
     let engine = Engine::new(EngineConfig {
         cache_dir: Some(composed.place.home.path().join("cache")),
         host_version: env!("CARGO_PKG_VERSION").to_owned(),
+        home: Some(composed.place.home.path().to_owned()),
     })
     .map_err(Failure::of)?;
     let rows: Vec<&Row> = composed.rows.components().collect();

@@ -159,6 +159,7 @@ impl Desk {
         let engine = Engine::new(EngineConfig {
             cache_dir: Some(self.place.home.path().join("cache")),
             host_version: env!("CARGO_PKG_VERSION").to_owned(),
+            home: Some(self.place.home.path().to_owned()),
         });
         engine.map_err(Stop::of)
     }

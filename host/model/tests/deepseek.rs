@@ -327,6 +327,7 @@ async fn every_recorded_call_goes_and_comes_back_as_recorded() {
     let config = EngineConfig {
         cache_dir: None,
         host_version: String::from("test"),
+        home: None,
     };
     let engine = Engine::new(config).unwrap();
     let component = engine.load_file(&path).await.unwrap();

@@ -119,6 +119,11 @@ impl State {
         Err(Exceeded::Calls.into())
     }
 
+    /// Whether stand-ins were called more often than a call may call imports.
+    pub(crate) fn called_too_often(&self) -> bool {
+        self.calls.load(Ordering::Relaxed) > self.row.limits.calls
+    }
+
     /// Counts what the call hands over to an import; traps at the bound on it.
     fn takes(&self, bytes: usize) -> wasmtime::Result<()> {
         let bytes = bytes as u64;

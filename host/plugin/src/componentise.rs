@@ -4,13 +4,18 @@
 //! that its maker signed. A core module is what compilers give that know nothing
 //! of components; where it carries its component-type section it can be wrapped,
 //! which is done here, in process, and is deterministic: the same module gives
-//! the same bytes with the same `dsh`. Its manifest moves outside with it.
+//! the same bytes with the same `dsh`. Its manifest moves outside with it. One for
+//! WASI's first preview, which C, Go and Zig still compile for, gets wasmtime's
+//! adapter around it.
 //!
 //! The encoder is other people's code over bytes of strangers: it runs behind a
 //! size cap and after validation, and a panic of it is an error.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use wasi_preview1_component_adapter_provider::{
+    WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME as PREVIEW1, WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER,
+};
 use wasmparser::{Encoding, Parser, Payload, Validator, WasmFeatures};
 use wit_component::ComponentEncoder;
 
@@ -52,12 +57,7 @@ pub fn componentise(bytes: Vec<u8>) -> Result<Componentised, Error> {
     if !found.described {
         return Err(Error::CoreModule);
     }
-    if let Some(import) = found.preview1 {
-        return Err(Error::Componentise(format!(
-            "it imports {import}, which needs an adapter: compile it for wasm32-wasip2, or make the component with `wasm-tools component new --adapt`"
-        )));
-    }
-    let component = encode(&bytes)?;
+    let component = encode(&bytes, found.preview1)?;
     let component = match found.manifest {
         Some(manifest) => with_section(component, manifest::SECTION, &manifest),
         None => component,
@@ -73,8 +73,8 @@ pub fn componentise(bytes: Vec<u8>) -> Result<Componentised, Error> {
 struct Found {
     /// It has a component-type section.
     described: bool,
-    /// A function of WASI's first preview that it imports.
-    preview1: Option<String>,
+    /// It imports functions of WASI's first preview.
+    preview1: bool,
     manifest: Option<Vec<u8>>,
 }
 
@@ -93,10 +93,7 @@ fn look(module: &[u8]) -> Result<Found, Error> {
             Payload::ImportSection(imports) => {
                 for import in imports.into_imports() {
                     let import = import.map_err(broken)?;
-                    if matches!(import.module, "wasi_snapshot_preview1" | "wasi_unstable") {
-                        let name = format!("{}.{}", import.module, import.name);
-                        found.preview1.get_or_insert(name);
-                    }
+                    found.preview1 |= import.module == PREVIEW1;
                 }
             }
             Payload::CustomSection(section) => {
@@ -115,12 +112,15 @@ fn look(module: &[u8]) -> Result<Found, Error> {
     Ok(found)
 }
 
-fn encode(module: &[u8]) -> Result<Vec<u8>, Error> {
+fn encode(module: &[u8], preview1: bool) -> Result<Vec<u8>, Error> {
     let made = catch_unwind(AssertUnwindSafe(|| {
-        ComponentEncoder::default()
-            .validate(true)
-            .module(module)?
-            .encode()
+        let encoder = ComponentEncoder::default().validate(true).module(module)?;
+        let mut encoder = if preview1 {
+            encoder.adapter(PREVIEW1, WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER)?
+        } else {
+            encoder
+        };
+        encoder.encode()
     }));
     match made {
         Ok(Ok(component)) => Ok(component),

@@ -83,16 +83,30 @@ fn a_module_that_says_nothing_of_components_is_refused_with_how_to_make_one() {
 }
 
 #[test]
-fn a_module_for_the_first_preview_of_wasi_says_what_it_needs() {
-    let module = MODULE.replace(
-        "(module",
-        r#"(module (import "wasi_snapshot_preview1" "fd_write" (func (param i32 i32 i32 i32) (result i32)))"#,
-    );
-    let error = reason(described(&module));
+fn a_module_for_the_first_preview_of_wasi_is_adapted() {
+    let writing = r#"(module
+        (import "wasi_snapshot_preview1" "fd_write" (func (param i32 i32 i32 i32) (result i32)))"#;
+    let memory = r#"(memory (export "memory") 1)
+        (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32) i32.const 64)
+        (func (export "ready")"#;
+    let module = MODULE
+        .replace("(module", writing)
+        .replace(r#"(func (export "ready")"#, memory);
+    let module = described(&module);
+    let once = componentise(module.clone()).unwrap();
+    let description = Description::read(&once.component).unwrap();
+    let streams = |import: &&crate::Interface| import.name().starts_with("wasi:io/streams@0.2.");
     assert!(
-        error.contains("wasi_snapshot_preview1.fd_write") && error.contains("wasm32-wasip2"),
-        "{error}"
+        description.imports.iter().find(streams).is_some(),
+        "{:?}",
+        description.imports
     );
+    assert_eq!(componentise(module).unwrap(), once);
+    let strange = MODULE.replace(
+        "(module",
+        r#"(module (import "wasi_unstable" "fd_write" (func))"#,
+    );
+    assert!(reason(described(&strange)).contains("wasi_unstable"));
 }
 
 #[test]

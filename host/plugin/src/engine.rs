@@ -58,6 +58,8 @@ pub struct EngineConfig {
     pub cache_dir: Option<PathBuf>,
     /// `version` of `config.about`.
     pub host_version: String,
+    /// `$DSH_HOME`, which no folder of a grant may be, hold or lie in.
+    pub home: Option<PathBuf>,
 }
 
 /// The engine that all components of a process run on. Cheap to clone.
@@ -77,6 +79,7 @@ pub(crate) struct Inner {
     pub(crate) cache: Option<Cache>,
     cache_problem: Option<String>,
     pub(crate) host_version: String,
+    pub(crate) home: Option<PathBuf>,
 }
 
 impl Inner {
@@ -147,6 +150,7 @@ impl Engine {
                 cache,
                 cache_problem,
                 host_version: config.host_version,
+                home: config.home,
                 wasm,
             }),
         })

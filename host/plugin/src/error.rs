@@ -111,6 +111,16 @@ pub enum Error {
         /// In words.
         what: String,
     },
+    /// A folder of the grant `dir` that it cannot be given.
+    #[error("row {row}: the folder {path} of its grant `dir`: {reason}")]
+    Folder {
+        /// The row.
+        row: String,
+        /// As the grant has it.
+        path: String,
+        /// Why.
+        reason: String,
+    },
     /// It exports nothing that a host could use.
     #[error("row {row}: the component exports none of the contract's interfaces ({exports})")]
     NothingToMount {

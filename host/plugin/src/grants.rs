@@ -13,6 +13,7 @@ use serde_json::Value;
 use crate::component::Interface;
 use crate::error::Error;
 use crate::port::KvScope;
+use crate::standin;
 
 mod parse;
 mod value;
@@ -268,6 +269,8 @@ impl Grants {
 pub(crate) enum Need {
     /// Nothing: every component has it.
     Always,
+    /// Nothing: a stand-in of WASI meets it, which grants may make real.
+    StandIn,
     /// The grant of this name.
     Grant(&'static str),
     /// The contract has it, and this host nothing behind it.
@@ -279,8 +282,12 @@ pub(crate) enum Need {
 /// Which grant an import needs.
 pub(crate) fn need(import: &Interface) -> Need {
     let Some((name, _)) = import.of_contract() else {
-        return if import.name().starts_with("wasi:") {
-            Need::NotYet("WASI")
+        return if standin::meets(import) {
+            Need::StandIn
+        } else if import.name().starts_with("wasi:") {
+            Need::NotYet(
+                "WASI beyond the cli, clocks, filesystem, http, io, random and sockets of 0.2",
+            )
         } else {
             Need::Unknown
         };

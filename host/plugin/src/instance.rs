@@ -23,6 +23,7 @@ use crate::grants::Grants;
 use crate::limits::Limits;
 use crate::port::Level;
 use crate::run::{self, Bounds, Meter, Stopped};
+use crate::standin::{Folder, Wasi};
 use crate::{stack, ticker};
 
 /// What a row's instances have in common.
@@ -41,6 +42,8 @@ pub(crate) struct RowInfo {
     pub(crate) host_version: String,
     /// Bytes that it stored through `spill`.
     pub(crate) spilled: AtomicU64,
+    /// Folders of the grant `dir`, held open.
+    pub(crate) folders: Vec<Folder>,
 }
 
 /// A store's data: all that an import can see.
@@ -53,6 +56,8 @@ pub(crate) struct State {
     /// Imports that the call called, and bytes that it handed to them.
     pub(crate) calls: AtomicU64,
     pub(crate) handed_over: AtomicU64,
+    /// What stand-ins of WASI keep, once one was called.
+    pub(crate) wasi: Option<Box<Wasi>>,
     usage: Usage,
 }
 
@@ -336,6 +341,7 @@ impl Linked {
             meter: Arc::clone(meter),
             calls: AtomicU64::new(0),
             handed_over: AtomicU64::new(0),
+            wasi: None,
             usage: Usage::under(limits),
         };
         let mut store = Store::new(self.engine.wasm(), state);
@@ -345,9 +351,11 @@ impl Linked {
         store.limiter(|state| &mut state.usage);
         store.set_epoch_deadline(1);
         let (engine, meter) = (Arc::clone(&self.engine), Arc::clone(meter));
-        store.epoch_deadline_callback(move |_| {
+        store.epoch_deadline_callback(move |store| {
             if meter.exhausted(engine.ticker().now()) {
                 Err(Exhausted.into())
+            } else if store.data().called_too_often() {
+                Err(Exceeded::Calls.into())
             } else {
                 Ok(UpdateDeadline::Yield(1))
             }
@@ -431,10 +439,9 @@ impl Linked {
         }
         // With the component's own backtrace: for who works on it.
         state.log(Level::Error, &format!("crashed in {function}: {error:?}"));
-        let said = state.lines.last_error();
         let reason = match trap {
             Some(Trap::UnreachableCodeReached) => {
-                said.map_or_else(|| "it panicked".to_owned(), str::to_owned)
+                state.said().unwrap_or_else(|| "it panicked".to_owned())
             }
             Some(trap) => trap.to_string(),
             None => root,
@@ -455,6 +462,9 @@ impl<G> Live<G> {
         let state = self.store.data_mut();
         state.ctx = ctx;
         state.phase = phase;
+        if let Some(wasi) = &mut state.wasi {
+            wasi.begin(&state.row.id, &state.ctx, state.row.limits.log_lines);
+        }
         state.usage.refused = Refused::Nothing;
         *state.calls.get_mut() = 0;
         *state.handed_over.get_mut() = 0;

@@ -29,6 +29,7 @@ use crate::offer::{self, Offer};
 use crate::port::Quarantine;
 use crate::projection::Projection;
 use crate::prompt::Prompt;
+use crate::standin::{self, StandIns};
 
 /// Interfaces that a component may be mounted for.
 const MOUNTABLE: [&str; 7] = [
@@ -304,6 +305,8 @@ pub(crate) fn prepare(
     let component = row.component;
     let description = &component.description;
     let manifest = description.manifest.as_ref();
+    let home = engine.home.as_deref();
+    let folders = standin::open_folders(&row.id, description, row.grants.dirs(), home)?;
     let info = Arc::new(RowInfo {
         plugin: manifest.map_or_else(|| row.id.clone(), |manifest| manifest.plugin.name.clone()),
         namespace: manifest
@@ -316,6 +319,7 @@ pub(crate) fn prepare(
             .map(|manifest| manifest.events.sources.clone())
             .unwrap_or_default(),
         spilled: AtomicU64::new(0),
+        folders,
         id: row.id,
         config: row.config,
         grants: row.grants,
@@ -373,6 +377,7 @@ fn link(
     standing: Standing,
 ) -> Result<Linker<State>, Error> {
     let mut linker = Linker::new(engine.wasm());
+    let mut stand_ins = StandIns::default();
     for import in &component.description.imports {
         let not_provided = |what: String| Error::NotProvided {
             row: row.id.clone(),
@@ -381,6 +386,15 @@ fn link(
         };
         match need(import) {
             Need::Always => {}
+            Need::StandIn => {
+                stand_ins
+                    .link(&mut linker, import, &component.code)
+                    .map_err(|error| Error::Mismatch {
+                        row: row.id.clone(),
+                        reason: format!("{error:#}"),
+                    })?;
+                continue;
+            }
             Need::Grant(grant) if standing == Standing::Surveyed || row.grants.has(grant) => {}
             Need::Grant(grant) => {
                 return Err(Error::NotGranted {

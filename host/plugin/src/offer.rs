@@ -218,6 +218,12 @@ fn check(linked: &Linked, said: Said) -> Result<Offer, Error> {
     for route in &said.routes {
         provider(route).map_err(bad("llm-adapter.list-routes"))?;
     }
+    if let Some(strange) = said.subscriptions.iter().find(|to| !is_event(&to.event)) {
+        return Err(bad("dispatch.subscriptions")(format!(
+            "{:?} is no event's name, like tools/pre-execute",
+            strange.event
+        )));
+    }
     let mut keys = HashSet::new();
     for Projects { key, .. } in &said.projections {
         let sound = (1..=64).contains(&key.len()) && !key.chars().any(char::is_control);
@@ -258,6 +264,11 @@ impl Offer {
             .find(|event| !row.grants.may_listen(&event.event))
             .map_or(Ok(()), |event| Err(not_granted(event)))
     }
+}
+
+fn is_event(name: &str) -> bool {
+    let sound = |byte: u8| byte.is_ascii_graphic() && byte != b'"';
+    name.len() <= 128 && name.contains('/') && name.bytes().all(sound)
 }
 
 /// An entry of `list-tools`.

@@ -84,7 +84,7 @@ pub fn wants(component: &Description, offered: &Offered) -> Result<Vec<Want>, Er
         let grant = match grants::need(import) {
             Need::Grant(grant) => grant,
             // Nothing that it is granted makes this host provide it.
-            Need::Always | Need::NotYet(_) | Need::Unknown => continue,
+            Need::Always | Need::StandIn | Need::NotYet(_) | Need::Unknown => continue,
         };
         let parameters = asked.remove(grant).unwrap_or_else(|| least(grant));
         add(grant, parameters, Because::Import(import.to_string()));
@@ -243,11 +243,8 @@ fn origin(url: &str) -> Option<String> {
 /// the events that it listens to without saying so, the least.
 fn listens(asked: &mut Map<String, Value>, offered: &Offered) -> Vec<(&'static str, Value)> {
     let mut take = |grant: &str| -> Vec<String> {
-        words::items(grant, &asked.remove(grant).unwrap_or_default())
-            .iter()
-            .filter_map(Value::as_str)
-            .map(str::to_owned)
-            .collect()
+        let asked = asked.remove(grant).unwrap_or_default();
+        words::texts(&words::canonical(grant, &asked))
     };
     let mut decide = take("decide");
     let mut observe = take("observe");

@@ -257,18 +257,22 @@ fn every_grant_has_words_and_says_how_much() {
         (
             "spill",
             json!({"quota": "64MiB"}),
-            "keeps up to 64MiB of large outputs in files that the model can read",
+            "keeps up to 64 MiB of large outputs in files that the model can read",
         ),
-        ("kv", json!(true), "keeps a little data of its own"),
+        (
+            "kv",
+            json!(true),
+            "keeps up to 1 MiB of data of its own (for good, for each folder, for each session)",
+        ),
         (
             "kv",
             json!({"quota": "1MiB"}),
-            "keeps up to 1MiB of data of its own",
+            "keeps up to 1 MiB of data of its own (for good, for each folder, for each session)",
         ),
         (
             "kv",
             json!({"scopes": ["profile", "session"]}),
-            "keeps a little data of its own, by profile and session",
+            "keeps up to 1 MiB of data of its own (for good, for each session)",
         ),
         (
             "attachments",
@@ -313,6 +317,11 @@ fn every_grant_has_words_and_says_how_much() {
             "answers approvals in your place (decides approval/request)",
         ),
         ("workspace", json!(true), "reads any file that you can read"),
+        (
+            "workspace",
+            json!({"read": [".", "/b"], "write": true}),
+            "changes files in the folder where you start dsh and /b (as far as the sandbox mode allows); reads files in the folder where you start dsh and /b",
+        ),
         (
             "workspace",
             json!({"read": ["/a", "/b"]}),
@@ -401,7 +410,7 @@ fn every_grant_has_words_and_says_how_much() {
         (
             "dir",
             json!([{"path": "/a", "mode": "rw"}]),
-            "reads and changes everything in the folder /a",
+            "reads and changes everything in the folder /a, whatever the sandbox mode is",
         ),
         (
             "env",
@@ -500,6 +509,18 @@ fn an_update_asks_only_for_what_was_not_granted() {
         ("process", json!("shell"), json!([]), false),
         ("process", json!(["git"]), json!([]), false),
         ("workspace", json!(true), json!({"write": true}), true),
+        (
+            "workspace",
+            json!({"read": ["/a"], "write": true}),
+            json!({"read": ["/b"], "write": true}),
+            true,
+        ),
+        (
+            "workspace",
+            json!({"write": true}),
+            json!({"read": ["/b"], "write": true}),
+            false,
+        ),
         ("workspace", json!({"write": true}), json!(true), false),
         ("workspace", json!({"read": ["/a"]}), json!(true), true),
         ("workspace", json!(true), json!({"read": ["/a"]}), false),
@@ -517,8 +538,8 @@ fn an_update_asks_only_for_what_was_not_granted() {
         ),
         (
             "workspace",
-            json!({"read": [], "write": true}),
-            json!({"read": []}),
+            json!({"read": ["/a"], "write": true}),
+            json!({"read": ["/a"]}),
             false,
         ),
         ("observe", json!(["a/b"]), json!(["a/b", "c/d"]), true),
@@ -551,8 +572,24 @@ fn an_update_asks_only_for_what_was_not_granted() {
             json!({"quota": "2MiB"}),
             true,
         ),
-        ("kv", json!({"quota": "1MiB"}), json!(true), true),
-        ("kv", json!(true), json!({"quota": "1MiB"}), true),
+        ("kv", json!({"quota": "1MiB"}), json!(true), false),
+        ("kv", json!({"quota": "512KiB"}), json!(true), true),
+        ("kv", json!({"quota": "2MiB"}), json!(true), false),
+        ("llm", json!(true), json!({"tokens": 5}), false),
+        ("llm", json!({"tokens": 5}), json!(true), true),
+        (
+            "agents",
+            json!({"depth": 1}),
+            json!({"depth": 1, "number": 2}),
+            false,
+        ),
+        (
+            "agents",
+            json!({"depth": 1, "number": 2}),
+            json!({"depth": 1}),
+            true,
+        ),
+        ("kv", json!(true), json!({"quota": "1MiB"}), false),
         (
             "kv",
             json!({"scopes": ["profile", "session"]}),

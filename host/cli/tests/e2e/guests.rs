@@ -56,6 +56,14 @@ fn a_tool_in_javascript_is_called() {
     assert_eq!(results, [(expected, None)]);
 }
 
+/// Its engine asks for clocks, randomness, files and an environment as it starts.
+#[test]
+fn a_tool_in_javascript_is_called_whose_engine_imports_wasi() {
+    let results = results_of("js-wasi", "js_words", &[json!({"text": "a longer word"})]);
+    let expected = "3 words, the longest is \"longer\"".to_owned();
+    assert_eq!(results, [(expected, None)]);
+}
+
 #[test]
 fn a_tool_in_python_is_called_and_its_error_reaches_the_model_with_its_code() {
     let arguments = [json!({"numbers": [1, 2, 39]}), json!({"numbers": []})];

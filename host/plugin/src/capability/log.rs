@@ -63,9 +63,16 @@ impl State {
         }
     }
 
+    /// What the component last said had gone wrong.
+    pub(crate) fn said(&self) -> Option<String> {
+        let logged = self.lines.last_error().map(str::to_owned);
+        logged.or_else(|| self.wasi.as_ref()?.last_words())
+    }
+
     /// Says how many messages the call that ends here had dropped.
     pub(crate) fn close_log(&mut self) {
-        let dropped = std::mem::take(&mut self.lines).dropped;
+        let written = self.wasi.as_ref().map_or(0, |wasi| wasi.close());
+        let dropped = std::mem::take(&mut self.lines).dropped + written;
         if dropped > 0 {
             self.log(
                 port::Level::Warn,

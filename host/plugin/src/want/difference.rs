@@ -79,61 +79,42 @@ fn said(grant: &str, pieces: &[Value]) -> Vec<String> {
 /// The parts of a grant that mean something on their own, each as parameters of
 /// the same grant.
 fn pieces(grant: &str, parameters: &Value) -> Vec<Value> {
-    match (grant, parameters) {
+    match (grant, words::canonical(grant, parameters)) {
         (_, Value::Null | Value::Bool(false)) => vec![],
-        ("process", parameters) if words::any_program(parameters) => vec![json!("shell")],
         ("workspace", parameters) => {
-            let mut parts = match parameters.get("read").and_then(Value::as_array) {
-                Some(roots) => roots.iter().map(|root| json!({"read": [root]})).collect(),
-                None => vec![json!({})],
-            };
-            if words::writes(parameters) {
-                parts.push(json!({"read": [], "write": true}));
+            let write = words::writes(&parameters);
+            match parameters.get("read").and_then(Value::as_array) {
+                Some(roots) => roots
+                    .iter()
+                    .map(|root| json!({"read": [root], "write": write}))
+                    .collect(),
+                None => vec![json!({"write": write})],
             }
-            parts
         }
-        ("route", parameters) => {
-            let routes = words::items(grant, parameters);
-            routes.iter().flat_map(route).collect()
-        }
-        ("journal", parameters) => {
-            // To append at all, and each kind that is not its own.
-            let kinds = words::items(grant, parameters);
+        ("route", Value::Array(routes)) => routes.iter().flat_map(route).collect(),
+        // To append at all, and each kind that is not its own.
+        ("journal", Value::Array(kinds)) => {
             let kinds = kinds.into_iter().map(|kind| json!([kind]));
             std::iter::once(json!(true)).chain(kinds).collect()
         }
-        (
-            "process" | "http" | "secret" | "observe" | "decide" | "tool-names" | "dir" | "env",
-            parameters,
-        ) => {
-            let items = words::items(grant, parameters);
-            if items.is_empty() {
-                return vec![json!([])];
-            }
-            items.into_iter().map(|item| json!([item])).collect()
-        }
-        (_, Value::Bool(true)) => vec![json!({})],
-        (_, parameters) => vec![parameters.clone()],
+        (_, Value::Array(items)) if items.is_empty() => vec![json!([])],
+        (_, Value::Array(items)) => items.into_iter().map(|item| json!([item])).collect(),
+        (_, parameters) => vec![parameters],
     }
 }
 
+/// A route to one address.
 fn route(route: &Value) -> Vec<Value> {
-    let origins = route.get("origins").and_then(Value::as_array);
-    let mut bare = route.clone();
-    if let Some(members) = bare.as_object_mut() {
-        members.remove("origins");
-        members.retain(|_, value| !value.is_null());
-    }
-    match origins {
-        Some(origins) if !origins.is_empty() => origins
+    match route.get("origins").and_then(Value::as_array) {
+        Some(origins) if origins.len() > 1 => origins
             .iter()
             .map(|origin| {
-                let mut one = bare.clone();
+                let mut one = route.clone();
                 one["origins"] = json!([origin]);
                 json!([one])
             })
             .collect(),
-        _ => vec![json!([bare])],
+        _ => vec![json!([route])],
     }
 }
 
@@ -143,13 +124,16 @@ fn covers(own: &Value, piece: &Value) -> bool {
         return true;
     }
     match (own, piece) {
-        (Value::String(shell), Value::Array(_)) => shell == "shell",
+        // Any program.
+        (Value::String(own), Value::Array(_)) => own == "shell",
         // Having some of a thing at all.
         (Value::Array(_), Value::Array(none)) if none.is_empty() => true,
         (Value::Array(own), Value::Array(piece)) => match (own.as_slice(), piece.as_slice()) {
             ([own], [piece]) => folder(own, piece),
             _ => false,
         },
+        // Without a bound.
+        (Value::Bool(true), Value::Object(_)) => true,
         (Value::Object(own), Value::Object(piece)) => bounds(own, piece),
         _ => false,
     }
@@ -162,49 +146,19 @@ fn folder(own: &Value, piece: &Value) -> bool {
         && own.get("mode").is_some_and(|mode| mode == "rw")
 }
 
-/// Bounds of a grant: no member of the second is more than the first's. A bound
-/// that the first does not have is none that the second could keep to, but for
-/// the roots of a workspace, where none means all.
+/// No member of the second goes further than the first's; one that the first does
+/// not have bounds nothing.
 fn bounds(own: &Map<String, Value>, piece: &Map<String, Value>) -> bool {
-    if own.is_empty() {
-        return piece.keys().all(|name| name == "read") && !piece.is_empty();
-    }
-    if own.contains_key("read") || own.contains_key("write") || piece.is_empty() {
-        return false;
-    }
-    own.len() == piece.len()
-        && piece
-            .iter()
-            .all(|(name, wanted)| match (own.get(name), wanted) {
-                (Some(own), wanted) if own == wanted => true,
-                (Some(Value::Array(own)), Value::Array(wanted)) => {
-                    wanted.iter().all(|item| own.contains(item))
-                }
-                (Some(own), wanted) => match (amount(own), amount(wanted)) {
-                    (Some(own), Some(wanted)) => wanted <= own,
-                    _ => false,
-                },
-                (None, _) => false,
-            })
-}
-
-/// A number, or a size like `64MiB`.
-fn amount(value: &Value) -> Option<u64> {
-    match value {
-        Value::Number(number) => number.as_u64(),
-        Value::String(text) => {
-            let digits = text
-                .find(|c: char| !c.is_ascii_digit())
-                .unwrap_or(text.len());
-            let scale: u64 = match text[digits..].trim() {
-                "" | "B" => 1,
-                "KiB" => 1 << 10,
-                "MiB" => 1 << 20,
-                "GiB" => 1 << 30,
-                _ => return None,
-            };
-            text[..digits].parse::<u64>().ok()?.checked_mul(scale)
+    own.iter().all(|(name, own)| match (own, piece.get(name)) {
+        (own, Some(wanted)) if own == wanted => true,
+        (Value::Bool(own), wanted) => *own || wanted == Some(&Value::Bool(false)),
+        (Value::Array(own), Some(Value::Array(wanted))) => {
+            wanted.iter().all(|item| own.contains(item))
         }
-        _ => None,
-    }
+        (Value::Number(own), Some(Value::Number(wanted))) => own
+            .as_u64()
+            .zip(wanted.as_u64())
+            .is_some_and(|(own, wanted)| wanted <= own),
+        _ => false,
+    })
 }

@@ -3,9 +3,10 @@
 //! A sentence without its subject each: `runs any program …`. Parameters are a
 //! stranger's text: what is not plain is quoted, escaped and cut.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::events;
+use crate::grants::Grants;
 
 /// Characters of a stranger's text that are shown.
 const SHOWN: usize = 100;
@@ -57,38 +58,32 @@ pub(super) fn list<T: AsRef<str>>(items: &[T]) -> String {
     }
 }
 
-/// The list that a grant's parameters are or hold, item by item.
-pub(super) fn items(grant: &str, parameters: &Value) -> Vec<Value> {
-    let member = match grant {
-        "process" => "programs",
-        "journal" => "kinds",
-        "observe" | "decide" => "events",
-        "http" => "origins",
-        "tool-names" | "env" => "names",
-        _ => "",
-    };
-    match parameters {
-        Value::Array(items) => items.clone(),
-        Value::Object(members) => match members.get(member) {
-            Some(Value::Array(items)) => items.clone(),
-            _ if member.is_empty() && !members.is_empty() => vec![parameters.clone()],
-            _ => vec![],
-        },
-        _ => vec![],
+/// A grant's parameters in their full shape, where they are of its shape at all.
+pub(super) fn canonical(grant: &str, parameters: &Value) -> Value {
+    let whole = json!({grant: parameters});
+    match Grants::parse(&whole) {
+        Ok(grants) => grants.to_value().remove(grant).unwrap_or_default(),
+        Err(_) => parameters.clone(),
     }
 }
 
-fn texts(grant: &str, parameters: &Value) -> Vec<String> {
-    let text = |item: Value| match item {
-        Value::String(text) => text,
-        other => other.to_string(),
-    };
-    items(grant, parameters).into_iter().map(text).collect()
+/// The items of a list.
+fn items(parameters: &Value) -> &[Value] {
+    parameters.as_array().map_or(&[], Vec::as_slice)
+}
+
+/// The texts of a list.
+pub(super) fn texts(parameters: &Value) -> Vec<String> {
+    items(parameters)
+        .iter()
+        .filter_map(Value::as_str)
+        .map(str::to_owned)
+        .collect()
 }
 
 /// Whether a grant of `process` allows every program.
-pub(super) fn any_program(parameters: &Value) -> bool {
-    parameters == "shell" || parameters.get("shell") == Some(&Value::Bool(true))
+fn any_program(parameters: &Value) -> bool {
+    parameters == "shell"
 }
 
 /// Whether a grant of `workspace` allows changing files.
@@ -107,7 +102,7 @@ pub(super) fn rank(grant: &str, parameters: &Value) -> u8 {
         "approval" => 0,
         "process" => 1,
         "workspace" if writes(parameters) => 2,
-        "dir" if items(grant, parameters).iter().any(folder_writes) => 2,
+        "dir" if items(parameters).iter().any(folder_writes) => 2,
         "decide" => 3,
         "prompt.complete" => 4,
         "route" | "secret" => 5,
@@ -130,10 +125,11 @@ pub(super) fn rank(grant: &str, parameters: &Value) -> u8 {
 /// subject each.
 #[must_use]
 pub fn in_words(grant: &str, parameters: &Value) -> Vec<String> {
+    let parameters = &canonical(grant, parameters);
     if matches!(parameters, Value::Null | Value::Bool(false)) {
         return vec![];
     }
-    let quota = |what: &str, member: &str| match parameters.get(member).map(number_or_text) {
+    let quota = |what: &str| match parameters.get("quota").map(size) {
         Some(quota) => what.replace("{}", &format!("up to {quota} of ")),
         None => what.replace("{}", ""),
     };
@@ -143,19 +139,13 @@ pub fn in_words(grant: &str, parameters: &Value) -> Vec<String> {
         "session" => {
             "reads your whole session: prompts, answers, tool calls and their results".to_owned()
         }
-        "spill" => quota(
-            "keeps {}large outputs in files that the model can read",
-            "quota",
-        ),
+        "spill" => quota("keeps {}large outputs in files that the model can read"),
         "kv" => return vec![kv(parameters)],
-        "attachments" => quota(
-            "reads the attachments of a session, and adds {}its own",
-            "quota",
-        ),
+        "attachments" => quota("reads the attachments of a session, and adds {}its own"),
         "pictures" => "has pictures of a session made smaller, without seeing them".to_owned(),
         "people" => "asks you questions".to_owned(),
         "inbox" => return vec![inbox(parameters)],
-        "llm" => match parameters.get("tokens").map(number_or_text) {
+        "llm" => match parameters.get("tokens") {
             Some(tokens) => format!("asks models at your expense, up to {tokens} tokens a session"),
             None => "asks models at your expense".to_owned(),
         },
@@ -166,24 +156,24 @@ pub fn in_words(grant: &str, parameters: &Value) -> Vec<String> {
         "workspace" => return workspace(parameters),
         "process" => return vec![process(parameters)],
         "journal" => return vec![journal(parameters)],
-        "http" => match texts(grant, parameters).as_slice() {
+        "http" => match texts(parameters).as_slice() {
             [] => "sends requests, but names no host yet, so that it can reach none".to_owned(),
             hosts => format!("sends requests to {}", list(hosts)),
         },
-        "route" => return items(grant, parameters).iter().map(route).collect(),
-        "secret" => match items(grant, parameters).as_slice() {
+        "route" => return items(parameters).iter().map(route).collect(),
+        "secret" => match items(parameters) {
             [] => "uses credentials, but names none yet".to_owned(),
             secrets => return secrets.iter().map(secret).collect(),
         },
-        "observe" => return listens(&texts(grant, parameters), watching),
-        "decide" => return listens(&texts(grant, parameters), deciding),
-        "tool-names" => match texts(grant, parameters).as_slice() {
+        "observe" => return listens(&texts(parameters), watching),
+        "decide" => return listens(&texts(parameters), deciding),
+        "tool-names" => match texts(parameters).as_slice() {
             [] => "adds tools for the model to call".to_owned(),
             [one] => format!("adds the tool {} for the model to call", shown(one)),
             names => format!("adds the tools {} for the model to call", list(names)),
         },
-        "dir" => return items(grant, parameters).iter().map(folder).collect(),
-        "env" => match texts(grant, parameters).as_slice() {
+        "dir" => return items(parameters).iter().map(folder).collect(),
+        "env" => match texts(parameters).as_slice() {
             [] => "reads environment variables, but names none yet".to_owned(),
             names => format!("reads the environment variables {}", list(names)),
         },
@@ -196,10 +186,16 @@ pub fn in_words(grant: &str, parameters: &Value) -> Vec<String> {
     vec![said]
 }
 
-fn number_or_text(value: &Value) -> String {
-    match value {
-        Value::String(text) => shown(text),
-        other => shown(&other.to_string()),
+/// Bytes, in words.
+fn size(bytes: &Value) -> String {
+    let Some(bytes) = bytes.as_u64() else {
+        return shown(&bytes.to_string());
+    };
+    let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
+    match units.iter().find(|(power, _)| bytes >> power > 0) {
+        Some((power, unit)) if bytes % (1 << power) == 0 => format!("{} {unit}", bytes >> power),
+        Some((10, _)) | None => format!("{bytes} bytes"),
+        Some((power, unit)) => format!("about {} {unit}", bytes >> power),
     }
 }
 
@@ -208,17 +204,21 @@ fn member<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
 }
 
 fn kv(parameters: &Value) -> String {
-    let data = match parameters.get("quota").map(number_or_text) {
-        Some(quota) => format!("keeps up to {quota} of data of its own"),
-        None => "keeps a little data of its own".to_owned(),
-    };
-    match parameters.get("scopes").and_then(Value::as_array) {
-        Some(scopes) if !scopes.is_empty() => {
-            let scopes: Vec<&str> = scopes.iter().filter_map(Value::as_str).collect();
-            format!("{data}, by {}", list(&scopes))
-        }
-        _ => data,
-    }
+    let quota = parameters.get("quota").map(size).unwrap_or_default();
+    let scopes = texts(parameters.get("scopes").unwrap_or(&Value::Null));
+    let scopes: Vec<&str> = scopes
+        .iter()
+        .map(|scope| match scope.as_str() {
+            "profile" => "for good",
+            "project" => "for each folder",
+            "session" => "for each session",
+            other => other,
+        })
+        .collect();
+    format!(
+        "keeps up to {quota} of data of its own ({})",
+        scopes.join(", ")
+    )
 }
 
 fn inbox(parameters: &Value) -> String {
@@ -235,24 +235,28 @@ fn inbox(parameters: &Value) -> String {
 }
 
 fn workspace(parameters: &Value) -> Vec<String> {
-    let roots = parameters.get("read").and_then(Value::as_array);
-    let read = match roots {
-        Some(roots) => {
-            let roots: Vec<&str> = roots.iter().filter_map(Value::as_str).collect();
-            format!("reads files in {}", list(&roots))
-        }
-        None => "reads any file that you can read".to_owned(),
-    };
+    let roots = texts(parameters.get("read").unwrap_or(&Value::Null));
+    let here = "the folder where you start dsh";
+    let places: Vec<String> = roots
+        .iter()
+        .map(|root| match root.as_str() {
+            "." => here.to_owned(),
+            other => shown(other),
+        })
+        .collect();
+    let places = places.join(" and ");
     let mut said = Vec::new();
     if writes(parameters) {
-        said.push(
-            "changes files in the folder where you start dsh (as far as the sandbox mode allows)"
-                .to_owned(),
-        );
+        let places = if roots.is_empty() { here } else { &places };
+        said.push(format!(
+            "changes files in {places} (as far as the sandbox mode allows)"
+        ));
     }
-    if roots.is_none_or(|roots| !roots.is_empty()) {
-        said.push(read);
-    }
+    said.push(if roots.is_empty() {
+        "reads any file that you can read".to_owned()
+    } else {
+        format!("reads files in {places}")
+    });
     said
 }
 
@@ -260,7 +264,7 @@ fn process(parameters: &Value) -> String {
     if any_program(parameters) {
         return "runs any program (under the sandbox of your mode)".to_owned();
     }
-    match texts("process", parameters).as_slice() {
+    match texts(parameters).as_slice() {
         [] => "runs programs, but names none yet, so that it can run none".to_owned(),
         programs => format!(
             "runs {} with any arguments (under the sandbox of your mode)",
@@ -270,7 +274,7 @@ fn process(parameters: &Value) -> String {
 }
 
 fn journal(parameters: &Value) -> String {
-    match texts("journal", parameters).as_slice() {
+    match texts(parameters).as_slice() {
         [] => "appends records of its own to your sessions, beside what the model sees".to_owned(),
         kinds => format!(
             "appends {} to your sessions, beside what the model sees",
@@ -281,7 +285,7 @@ fn journal(parameters: &Value) -> String {
 
 fn route(route: &Value) -> String {
     let provider = shown(member(route, "provider").unwrap_or_default());
-    let origins = texts("http", route.get("origins").unwrap_or(&Value::Null));
+    let origins = texts(route.get("origins").unwrap_or(&Value::Null));
     let credential = member(route, "credential").map(shown);
     match (origins.as_slice(), credential) {
         ([], None) => format!("answers as the models of {provider}, and sends nothing"),
@@ -312,7 +316,7 @@ fn secret(secret: &Value) -> String {
 fn folder(folder: &Value) -> String {
     let path = shown(member(folder, "path").unwrap_or_default());
     if folder_writes(folder) {
-        format!("reads and changes everything in the folder {path}")
+        format!("reads and changes everything in the folder {path}, whatever the sandbox mode is")
     } else {
         format!("reads everything in the folder {path}")
     }

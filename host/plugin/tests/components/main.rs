@@ -3,6 +3,7 @@
 
 mod support;
 mod survey;
+mod wasi;
 
 mod adapter;
 mod bounds;

@@ -88,8 +88,8 @@ async fn what_a_component_offers_may_depend_on_nothing_but_its_configuration() {
 async fn an_import_that_this_host_has_not_is_refused_in_words() {
     for (import, what) in [
         (
-            "wasi:cli/environment@0.2.6",
-            "this host does not provide WASI yet",
+            "wasi:nn/graph@0.2.0",
+            "this host does not provide WASI beyond",
         ),
         (
             "dsh:plugin/llm@0.1.0",

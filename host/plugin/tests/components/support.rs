@@ -86,6 +86,7 @@ pub(crate) fn new_engine() -> Engine {
     Engine::new(EngineConfig {
         cache_dir: None,
         host_version: "9.9.9".to_owned(),
+        home: None,
     })
     .unwrap()
 }
@@ -94,6 +95,7 @@ pub(crate) fn engine_in(cache: &Path) -> Engine {
     Engine::new(EngineConfig {
         cache_dir: Some(cache.to_owned()),
         host_version: "9.9.9".to_owned(),
+        home: None,
     })
     .unwrap()
 }
