@@ -31,6 +31,7 @@
 mod agent;
 mod approval;
 mod cancel;
+mod check;
 mod config;
 mod error;
 mod inbox;
@@ -55,6 +56,7 @@ pub mod tools;
 pub use agent::{Agent, AgentConfig, Parts, StartSource};
 pub use approval::{ApprovalOutcome, Approvals, Ask};
 pub use cancel::{CancelCause, Signal};
+pub use check::check;
 pub use dsh_session::Target;
 pub use error::AgentError;
 pub use inbox_port::InboxPort;

@@ -139,7 +139,7 @@ const SWITCHES: [&str; 6] = [
 ];
 
 /// Whether disabling the row would change nothing, which whoever did it must know.
-fn runs_all_the_same(row: &Row) -> bool {
+pub(crate) fn runs_all_the_same(row: &Row) -> bool {
     matches!(&row.implementation, Implementation::Host(part) if !SWITCHES.contains(&part.as_str()))
 }
 

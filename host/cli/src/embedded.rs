@@ -18,6 +18,13 @@ pub(crate) fn find(name: &str) -> Option<&'static Embedded> {
     COMPONENTS.iter().find(|component| component.name == name)
 }
 
+/// Each with its machine code.
+pub(crate) fn codes() -> Vec<(&'static str, &'static [u8])> {
+    let all = COMPONENTS.iter();
+    all.map(|component| (component.name, component.code))
+        .collect()
+}
+
 /// The names of all of them.
 pub(crate) fn names() -> Vec<String> {
     COMPONENTS

@@ -9,6 +9,7 @@
 mod arguments;
 mod boot;
 mod credentials;
+mod doctor;
 mod embedded;
 mod exit;
 mod headless;
@@ -64,6 +65,7 @@ fn start(arguments: impl Iterator<Item = OsString>) -> Result<u8, exit::Failure>
             strict,
         } => boot::dump(&profile, &patches, safe, strict),
         Launch::DumpDefault { profile } => boot::dump_default(&profile),
+        Launch::Doctor(arguments) => doctor::main(&arguments),
         Launch::Sessions(arguments) => sessions::main(&arguments),
         Launch::Plugin(arguments) => plugin::main(&arguments),
         Launch::Boot(boot) => headless::main(&boot),

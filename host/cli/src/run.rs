@@ -16,7 +16,7 @@ use dsh_agent::{
 use dsh_http::{Allowed, Client, Origin, Reach};
 use dsh_model::{ComponentAdapter, Gateway, Models, RouteGrant};
 use dsh_plugin::port::PortSet;
-use dsh_profile::{Composition, CredentialStore, PluginData, Row};
+use dsh_profile::{Composition, CredentialStore, Environment, PluginData, Row};
 use dsh_sandbox::{
     Mode, Observations, RunnerKind, Sandbox, SandboxConfig, SessionConfig, SessionSandbox,
     Unguarded, WritePolicy,
@@ -94,9 +94,9 @@ impl Run {
             source: opened.source,
             log: Arc::clone(&log),
             identity,
+            inbox: Some(inbox),
         })
         .map_err(Failure::of)?;
-        inbox.serve(&agent);
         Ok(Self {
             agent,
             log,
@@ -167,7 +167,7 @@ fn preset(rows: &Composition) -> Result<Preset, Failure> {
 
 /// `guardHome: false` of the row `sandbox-policy`: commands under full access
 /// run as the person would run them, and may write to `$DSH_HOME`.
-fn guards_home(rows: &Composition) -> bool {
+pub(crate) fn guards_home(rows: &Composition) -> bool {
     let written = rows
         .host("sandbox-policy")
         .and_then(|row| row.config.get("guardHome"));
@@ -181,29 +181,8 @@ fn sandbox(
     root: PathBuf,
     writer: &Writer,
 ) -> Result<SessionSandbox, Failure> {
-    let asked = composed
-        .env
-        .get("DSH_SANDBOX")
-        .filter(|text| !text.is_empty());
-    let named = |name: &str| {
-        RunnerKind::named(name).ok_or_else(|| {
-            Failure::of(format_args!(
-                "DSH_SANDBOX is {name:?}; set it to bwrap or landlock, or leave it unset"
-            ))
-        })
-    };
-    let force = asked.map(named).transpose()?;
     let home = composed.place.home.path();
-    let helper = std::env::current_exe()
-        .map_err(|error| Failure::of(format_args!("cannot tell where dsh itself is: {error}")))?;
-    let sandbox = Sandbox::new(SandboxConfig {
-        dsh_home: home.to_owned(),
-        temp_dir: std::env::temp_dir(),
-        helper,
-        force,
-        guard_home: guards_home(&composed.rows),
-        inherited_env: std::env::vars_os().collect(),
-    });
+    let sandbox = machine(&composed.env, home, guards_home(&composed.rows))?;
     let observed = composed.rows.host("fs-observation-policy").is_some();
     let policy: Arc<dyn WritePolicy> = if observed {
         Arc::new(Observations::default())
@@ -225,6 +204,33 @@ fn sandbox(
         policy,
         escalation: None,
         output: None,
+    }))
+}
+
+/// The sandbox of this process.
+pub(crate) fn machine(
+    env: &Environment,
+    home: &Path,
+    guard_home: bool,
+) -> Result<Sandbox, Failure> {
+    let asked = env.get("DSH_SANDBOX").filter(|text| !text.is_empty());
+    let named = |name: &str| {
+        RunnerKind::named(name).ok_or_else(|| {
+            Failure::of(format_args!(
+                "DSH_SANDBOX is {name:?}; set it to bwrap or landlock, or leave it unset"
+            ))
+        })
+    };
+    let force = asked.map(named).transpose()?;
+    let helper = std::env::current_exe()
+        .map_err(|error| Failure::of(format_args!("cannot tell where dsh itself is: {error}")))?;
+    Ok(Sandbox::new(SandboxConfig {
+        dsh_home: home.to_owned(),
+        temp_dir: std::env::temp_dir(),
+        helper,
+        force,
+        guard_home,
+        inherited_env: std::env::vars_os().collect(),
     }))
 }
 

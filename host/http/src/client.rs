@@ -126,7 +126,11 @@ impl std::fmt::Debug for Client {
     }
 }
 
-fn make(secure: bool, reach: Reach, connect: Duration) -> Result<reqwest::Client, reqwest::Error> {
+pub(crate) fn make(
+    secure: bool,
+    reach: Reach,
+    connect: Duration,
+) -> Result<reqwest::Client, reqwest::Error> {
     static PROVIDER: Once = Once::new();
     PROVIDER.call_once(|| {
         // Fails only where the process chose one before, which is as good.

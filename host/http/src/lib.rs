@@ -23,6 +23,7 @@
 #![forbid(unsafe_code)]
 
 mod address;
+mod check;
 mod client;
 mod error;
 mod header;
@@ -32,6 +33,7 @@ mod resolve;
 
 pub use address::{Reach, Scope, scope};
 pub use bytes::Bytes;
+pub use check::check;
 pub use client::Client;
 pub use error::HttpError;
 pub use header::Header;

@@ -28,6 +28,7 @@
 
 mod adapter;
 mod assembler;
+mod check;
 mod component;
 mod credential;
 mod error;
@@ -45,6 +46,7 @@ mod usage;
 
 pub use adapter::{Adapter, Attempt};
 pub use assembler::BlockAssembler;
+pub use check::{Served, check};
 pub use component::ComponentAdapter;
 pub use credential::{Credentials, Secret, check_key};
 pub use dsh_plugin::CallContext;

@@ -32,7 +32,7 @@ use rustix::fs::OFlags;
 
 mod sweep;
 
-const KEY_FILE: &str = "key";
+pub(crate) const KEY_FILE: &str = "key";
 const MAC: usize = 32;
 const LENGTH: usize = size_of::<u32>();
 

@@ -35,6 +35,7 @@ mod aot;
 mod cache;
 mod call;
 mod capability;
+mod check;
 mod code;
 mod component;
 mod componentise;
@@ -60,6 +61,7 @@ mod warm;
 
 pub use adapter::{Adapter, Attempt};
 pub use call::CallContext;
+pub use check::check;
 pub use component::{Component, Description, Interface, Metadata};
 pub use componentise::{Componentised, componentise};
 pub use dispatch::Dispatch;

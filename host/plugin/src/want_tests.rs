@@ -410,7 +410,7 @@ fn every_grant_has_words_and_says_how_much() {
         (
             "dir",
             json!([{"path": "/a", "mode": "rw"}]),
-            "reads and changes everything in the folder /a",
+            "reads and changes everything in the folder /a, whatever the sandbox mode is",
         ),
         (
             "env",

@@ -189,6 +189,21 @@ impl Profile {
         }
     }
 
+    /// `headless` as it would make itself; nothing is made.
+    #[must_use]
+    pub fn fresh(home: &Home) -> Self {
+        Self {
+            name: HEADLESS.to_owned(),
+            dir: home.path().join("profiles").join(HEADLESS),
+            home: home.path().to_owned(),
+            bundles: ["base", "headless"]
+                .into_iter()
+                .filter_map(bundle::canonical)
+                .collect(),
+            problems: Vec::new(),
+        }
+    }
+
     fn read(home: &Home, name: &str) -> Result<Self, Error> {
         check_name(name)?;
         let dir = home.path().join("profiles").join(name);

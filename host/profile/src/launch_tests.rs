@@ -186,13 +186,19 @@ fn a_usage_error_is_one_line_that_names_its_cause() {
 }
 
 #[test]
-fn sessions_is_a_command_as_the_first_word_and_a_word_of_a_task_elsewhere() {
+fn sessions_and_doctor_are_commands_as_the_first_word_and_words_of_a_task_elsewhere() {
     let words = |words: &[&str]| words.iter().map(|w| (*w).to_owned()).collect::<Vec<_>>();
     assert_eq!(
         parsed(&["sessions", "list", "--", "--json"]),
         Ok(Launch::Sessions(words(&["list", "--", "--json"])))
     );
     assert_eq!(parsed(&["sessions"]), Ok(Launch::Sessions(Vec::new())));
+    assert_eq!(
+        parsed(&["doctor", "--json"]),
+        Ok(Launch::Doctor(vec!["--json".to_owned()]))
+    );
+    let task = boot(&["--profile", "headless", "doctor", "this"]);
+    assert_eq!(task.args, ["doctor", "this"]);
     let task = boot(&["--profile", "headless", "sessions", "leak"]);
     assert_eq!(task.args, ["sessions", "leak"]);
     assert!(parsed(&["--", "sessions"]).is_err());

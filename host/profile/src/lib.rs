@@ -30,6 +30,7 @@
 mod admit;
 mod bundle;
 mod change;
+mod check;
 mod credentials;
 mod data;
 mod disk;
@@ -56,6 +57,7 @@ mod yaml;
 
 pub use admit::{Admitted, Candidate, Refusal, Terms, admit};
 pub use change::Change;
+pub use check::{check_home, check_installed};
 pub use credentials::{CredentialStore, Secret};
 pub use data::{PluginData, PluginMap, Reach};
 pub use environment::{Environment, Source};

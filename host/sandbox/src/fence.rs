@@ -74,7 +74,7 @@ pub struct Fence {
 
 /// Is this canonical path one of these directories, or below one?
 #[must_use]
-pub fn is_below(directories: &[PathBuf], path: &Path) -> bool {
+pub(crate) fn is_below(directories: &[PathBuf], path: &Path) -> bool {
     directories
         .iter()
         .any(|directory| path.starts_with(directory))

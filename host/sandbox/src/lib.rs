@@ -24,6 +24,7 @@
 mod bwrap;
 mod capabilities;
 mod capture;
+mod check;
 mod environment;
 mod error;
 mod fence;

@@ -308,7 +308,7 @@ fn make_home(need: &Need<'_>) -> Result<(), Error> {
 
 /// A link on the way to `$DSH_HOME` that a command could replace by its own:
 /// no mount can stand on a link.
-fn replaceable_link(fence: &Fence, mode: Mode) -> Option<&Path> {
+pub(crate) fn replaceable_link(fence: &Fence, mode: Mode) -> Option<&Path> {
     let mut links = fence.links.iter().map(PathBuf::as_path);
     match mode {
         Mode::ReadOnly => None,

@@ -170,6 +170,10 @@ impl Sandbox {
         }))
     }
 
+    pub(crate) fn config(&self) -> &SandboxConfig {
+        &self.0.config
+    }
+
     /// Which runner confines commands here; found out once, by trying (5 s a
     /// candidate). Blocks. The error says what was wrong with each.
     pub fn runner(&self) -> Result<(RunnerKind, Enforcement), Error> {

@@ -24,6 +24,7 @@
 
 mod archive;
 mod behind;
+mod check;
 mod checkpoint;
 #[cfg(test)]
 mod conformance;
@@ -59,6 +60,7 @@ pub mod projcache;
 pub mod report;
 pub mod storage;
 
+pub use check::check;
 pub use damage::{Damage, DamageClass, Stage};
 pub use error::StoreError;
 pub use examine::Report;

@@ -80,6 +80,15 @@ pub(crate) fn try_lock(path: &Path, contents: &str) -> io::Result<Option<FileLoc
     }
 }
 
+/// Whether somebody holds the lock. Only looks: a shared lock, which is given
+/// back at once, and no file is made.
+pub(crate) fn is_held(path: &Path) -> bool {
+    let Ok(file) = File::open(path) else {
+        return false;
+    };
+    matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
+}
+
 fn try_lock_once(path: &Path, end: Instant) -> io::Result<Option<FileLock>> {
     let mut file = OpenOptions::new()
         .read(true)

@@ -11,16 +11,21 @@ use crate::support::root;
 /// Each host crate, and all that it may depend on of ours. Another arrow needs
 /// a reason, and a line here.
 const ARROWS: &[(&str, &[&str])] = &[
+    ("dsh-check", &[]),
     ("dsh-session", &[]),
-    ("dsh-http", &[]),
-    ("dsh-profile", &[]),
-    ("dsh-store", &["dsh-session"]),
-    ("dsh-plugin", &["dsh-session", "dsh-http"]),
-    ("dsh-sandbox", &["dsh-session", "dsh-plugin"]),
-    ("dsh-model", &["dsh-session", "dsh-http", "dsh-plugin"]),
+    ("dsh-http", &["dsh-check"]),
+    ("dsh-profile", &["dsh-check"]),
+    ("dsh-store", &["dsh-check", "dsh-session"]),
+    ("dsh-plugin", &["dsh-check", "dsh-session", "dsh-http"]),
+    ("dsh-sandbox", &["dsh-check", "dsh-session", "dsh-plugin"]),
+    (
+        "dsh-model",
+        &["dsh-check", "dsh-session", "dsh-http", "dsh-plugin"],
+    ),
     (
         "dsh-agent",
         &[
+            "dsh-check",
             "dsh-session",
             "dsh-store",
             "dsh-http",
@@ -32,6 +37,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "dsh",
         &[
+            "dsh-check",
             "dsh-session",
             "dsh-store",
             "dsh-http",

@@ -9,6 +9,7 @@ mod instances;
 mod loading;
 mod measure;
 mod plain;
+mod stream;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -22,10 +23,14 @@ use tokio::runtime::Runtime;
 
 use measure::Effort;
 
-/// What the benches call: `benches/guest`.
+/// What the benches call: `benches/guests/measured`.
 fn wasm() -> Vec<u8> {
-    let path = std::env::var_os("DSH_BENCH_COMPONENT").map_or_else(
-        || panic!("run `cargo xtask bench plugins`, which builds the component and names it in DSH_BENCH_COMPONENT"),
+    read("DSH_BENCH_COMPONENT")
+}
+
+fn read(variable: &str) -> Vec<u8> {
+    let path = std::env::var_os(variable).map_or_else(
+        || panic!("run `cargo xtask bench plugins`, which builds components and names one in {variable}"),
         PathBuf::from,
     );
     std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
@@ -35,6 +40,7 @@ fn engine(cache: Option<PathBuf>) -> Engine {
     Engine::new(EngineConfig {
         cache_dir: cache,
         host_version: "0".to_owned(),
+        ..EngineConfig::default()
     })
     .unwrap()
 }
@@ -182,5 +188,8 @@ fn main() {
     }
     if wanted("P6") {
         loading::compiling(&wasm, effort);
+    }
+    if wanted("P10") {
+        stream::chunks(&read("DSH_BENCH_ADAPTER"), effort);
     }
 }

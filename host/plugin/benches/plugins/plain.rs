@@ -34,6 +34,7 @@ mod bindings {
     });
 }
 
+pub(crate) use bindings::dsh::plugin::types::{CallConfig, GenerateRequest};
 use bindings::dsh::plugin::{clock, config, journal, log, types, work};
 pub(crate) use bindings::exports::dsh::plugin::{dispatch, llm_adapter, tool};
 
@@ -98,8 +99,8 @@ impl journal::Host for State {
 pub(crate) struct Plain {
     engine: Engine,
     pre: InstancePre<State>,
-    tool: tool::GuestIndices,
-    dispatch: dispatch::GuestIndices,
+    tool: Option<tool::GuestIndices>,
+    dispatch: Option<dispatch::GuestIndices>,
     adapter: llm_adapter::GuestIndices,
 }
 
@@ -112,8 +113,8 @@ impl Plain {
         let pre = link(engine, component);
         Self {
             engine: engine.clone(),
-            tool: tool::GuestIndices::new(&pre).unwrap(),
-            dispatch: dispatch::GuestIndices::new(&pre).unwrap(),
+            tool: tool::GuestIndices::new(&pre).ok(),
+            dispatch: dispatch::GuestIndices::new(&pre).ok(),
             adapter: llm_adapter::GuestIndices::new(&pre).unwrap(),
             pre,
         }
@@ -136,12 +137,14 @@ impl Plain {
 
     pub(crate) async fn tool(&self, store: &mut Store<State>) -> tool::Guest {
         let instance = self.pre.instantiate_async(&mut *store).await.unwrap();
-        self.tool.load(store, &instance).unwrap()
+        let found = self.tool.as_ref().unwrap();
+        found.load(store, &instance).unwrap()
     }
 
     pub(crate) async fn dispatch(&self, store: &mut Store<State>) -> dispatch::Guest {
         let instance = self.pre.instantiate_async(&mut *store).await.unwrap();
-        self.dispatch.load(store, &instance).unwrap()
+        let found = self.dispatch.as_ref().unwrap();
+        found.load(store, &instance).unwrap()
     }
 
     pub(crate) async fn adapter(&self, store: &mut Store<State>) -> llm_adapter::Guest {

@@ -316,7 +316,7 @@ fn secret(secret: &Value) -> String {
 fn folder(folder: &Value) -> String {
     let path = shown(member(folder, "path").unwrap_or_default());
     if folder_writes(folder) {
-        format!("reads and changes everything in the folder {path}")
+        format!("reads and changes everything in the folder {path}, whatever the sandbox mode is")
     } else {
         format!("reads everything in the folder {path}")
     }

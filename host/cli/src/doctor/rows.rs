@@ -1,0 +1,207 @@
+//! The profile and its rows: composed and mounted as a run does it, but that a
+//! fault costs its line and nothing else.
+
+use dsh_check::Finding;
+use dsh_model::Served;
+use dsh_plugin::{Engine, EngineConfig, Mounted};
+use dsh_profile::{
+    Composition, CredentialStore, Environment, Home, Inputs, Packages, Profile, Row, Scope,
+    Settings, Source,
+};
+use futures_util::future::join_all;
+
+use crate::boot::{Place, mount_row, runs_all_the_same};
+use crate::run::text;
+
+/// The profile, and what is wrong with its own files.
+pub(super) fn profile(home: &Home, name: &str) -> (Option<Profile>, Vec<Finding>) {
+    match Profile::find(home, name) {
+        Ok(Some(profile)) => {
+            let at = profile.dir().display().to_string();
+            (
+                Some(profile),
+                vec![Finding::ok(format_args!("{name} is in {at}"))],
+            )
+        }
+        Ok(None) if name == "headless" => {
+            let told = Finding::ok("headless is not there yet; the first run makes it");
+            (Some(Profile::fresh(home)), vec![told])
+        }
+        Ok(None) => {
+            let at = home.path().join("profiles").join(name).join("profile.yml");
+            let told = Finding::wrong(format_args!(
+                "profile {name:?} does not exist; make {} with the line `bundles: [base, headless]`, \
+                 or take --profile headless",
+                at.display()
+            ));
+            (None, vec![told])
+        }
+        Err(error) => (None, vec![Finding::wrong(error)]),
+    }
+}
+
+/// A profile's rows, as far as they could be composed.
+pub(super) struct Composed {
+    pub(super) rows: Option<Composition>,
+    lock: std::path::PathBuf,
+    found: Vec<Finding>,
+}
+
+pub(super) fn compose(place: &Place, inherited: &Environment, profile: &Profile) -> Composed {
+    let mut found = Vec::new();
+    // What these say is told by the check of the home.
+    let env = inherited.clone().with_files(&place.cwd, place.home.path());
+    let env = env.unwrap_or_else(|_| inherited.clone());
+    let settings = Settings::load(&place.home).unwrap_or_default();
+    let inputs = Inputs {
+        env: &env,
+        home: &place.home,
+        settings: &settings,
+        cwd: &place.cwd,
+    };
+    let composed = profile.compose(Scope::All(&[])).and_then(|tree| {
+        found.extend(tree.warnings().iter().map(Finding::warning));
+        tree.rows(&inputs)
+    });
+    let rows = match composed {
+        Ok(rows) => Some(rows),
+        Err(error) => {
+            found.push(Finding::wrong(format_args!(
+                "{error}; nothing of this profile runs until it is mended"
+            )));
+            None
+        }
+    };
+    if let Some(rows) = &rows {
+        found.extend(
+            rows.problems
+                .iter()
+                .map(|problem| Finding::wrong(&problem.message)),
+        );
+        let idle = rows
+            .rows
+            .iter()
+            .filter(|row| row.disabled && runs_all_the_same(row));
+        found.extend(idle.map(|row| {
+            Finding::warning(format_args!(
+                "row {}: `disabled` has no effect on this part of the host; take it out of the patch",
+                row.id
+            ))
+        }));
+    }
+    Composed {
+        rows,
+        lock: profile.lock_path(),
+        found,
+    }
+}
+
+/// Mounts every row side by side, and looks at what they make together.
+pub(super) fn mounted(
+    place: &Place,
+    inherited: &Environment,
+    composed: Composed,
+) -> Vec<(&'static str, Vec<Finding>)> {
+    let Composed {
+        rows,
+        lock,
+        mut found,
+    } = composed;
+    let Some(rows) = rows else {
+        return vec![("rows", found)];
+    };
+    let tried = match mount(place, &rows) {
+        Ok(tried) => tried,
+        Err(error) => {
+            found.push(Finding::wrong(error));
+            return vec![("rows", found)];
+        }
+    };
+    let mut mounts: Vec<(&Row, Mounted)> = Vec::new();
+    for (row, outcome) in tried {
+        match outcome {
+            Ok(mounted) => {
+                found.push(Finding::ok(format_args!("row {} mounts", row.id)));
+                mounts.push((row, mounted));
+            }
+            Err(fault) => {
+                let reason = fault.text(row, &lock);
+                let reason = reason
+                    .strip_prefix(&format!("row {}: ", row.id))
+                    .unwrap_or(&reason);
+                found.push(Finding::wrong(format_args!("row {}: {reason}", row.id)));
+            }
+        }
+    }
+    vec![
+        ("rows", found),
+        ("model", model(place, inherited, &rows, &mounts)),
+        ("tools", tools(&mounts)),
+    ]
+}
+
+type Tried<'a> = Vec<(&'a Row, Result<Mounted, crate::unusable::Fault>)>;
+
+fn mount<'a>(place: &Place, rows: &'a Composition) -> Result<Tried<'a>, String> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|error| format!("cannot start threads: {error}"))?;
+    let cache = place.home.path().join("cache");
+    let engine = Engine::new(EngineConfig {
+        // A cache that is not there is made by a run.
+        cache_dir: cache.is_dir().then_some(cache),
+        host_version: env!("CARGO_PKG_VERSION").to_owned(),
+        home: Some(place.home.path().to_owned()),
+    })
+    .map_err(|error| error.to_string())?;
+    let packages = Packages::at(&place.home);
+    let rows: Vec<&Row> = rows.components().collect();
+    let mounts = join_all(rows.iter().map(|row| mount_row(&engine, &packages, row)));
+    Ok(rows.iter().copied().zip(runtime.block_on(mounts)).collect())
+}
+
+fn model(
+    place: &Place,
+    inherited: &Environment,
+    rows: &Composition,
+    mounts: &[(&Row, Mounted)],
+) -> Vec<Finding> {
+    let row = rows.host("agent-default-model");
+    let default = text(row, "provider").zip(text(row, "model"));
+    let served: Vec<Served> = mounts
+        .iter()
+        .flat_map(|(row, mounted)| {
+            mounted.grants().routes().iter().map(|route| Served {
+                row: row.id.clone(),
+                provider: route.provider.clone(),
+                credential: route.credential.clone(),
+            })
+        })
+        .collect();
+    let env = inherited.clone().with_files(&place.cwd, place.home.path());
+    let store = env.and_then(|env| CredentialStore::open(&place.home, env));
+    dsh_model::check(default, &served, |name| {
+        let store = store.as_ref().map_err(ToString::to_string)?;
+        let found = store.resolve(name).map_err(|error| error.to_string())?;
+        Ok(found.map(|(_, source)| match source {
+            Source::Process => "the environment".to_owned(),
+            Source::File => place
+                .home
+                .path()
+                .join(".credentials.yaml")
+                .display()
+                .to_string(),
+            Source::ProjectEnv => place.cwd.join(".env").display().to_string(),
+            Source::UserEnv => place.home.path().join(".env").display().to_string(),
+        }))
+    })
+}
+
+fn tools(mounts: &[(&Row, Mounted)]) -> Vec<Finding> {
+    dsh_agent::check(mounts.iter().map(|(row, mounted)| {
+        let names = mounted.tools().iter().map(|tool| tool.name.as_str());
+        (row.id.as_str(), names.collect())
+    }))
+}
