@@ -149,7 +149,7 @@ fn shown(words: &Words, place: &Place, profile: &str, sections: &Sections) -> St
             .collect();
         let whole = json!({
             "ok": wrong == 0,
-            "home": place.home.path(),
+            "home": place.home.path().to_string_lossy(),
             "profile": profile,
             "findings": findings,
         });
