@@ -52,7 +52,7 @@ impl Fault {
                         "{what}, and {lock} does not grant `{grant}`; run `dsh plugin grant {name} {grant}`"
                     ),
                     Error::Grant { grant, reason } if row.locked_grants => format!(
-                        "grant `{grant}` in {lock}: {reason}; run `dsh plugin grant {name} {grant}=…`"
+                        "grant `{grant}` in {lock}: {reason}; run `dsh plugin grant {name} {grant}=…`, or `dsh plugin revoke {name} {grant}`"
                     ),
                     Error::Limit { limit, reason } if row.locked_limits => format!(
                         "limit `{limit}` in {lock}: {reason}; put `limits` for row {} into cordis.patch.yml, or {again}",

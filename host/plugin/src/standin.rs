@@ -41,6 +41,7 @@ mod absent;
 mod clock;
 mod console;
 mod folders;
+mod opening;
 mod random_bytes;
 
 pub(crate) use folders::{Folder, open as open_folders};
@@ -134,9 +135,7 @@ impl StandIns {
             "cli/terminal-stderr" => {
                 cli::terminal_stderr::add_to_linker::<_, WasiCli>(l, State::cli_counted)
             }
-            "filesystem/types" => {
-                filesystem::types::add_to_linker::<_, WasiFilesystem>(l, State::files_counted)
-            }
+            "filesystem/types" => opening::link(l),
             "filesystem/preopens" => {
                 filesystem::preopens::add_to_linker::<_, WasiFilesystem>(l, State::files_counted)
             }

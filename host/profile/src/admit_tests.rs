@@ -407,3 +407,54 @@ fn the_bytes_that_are_installed_are_the_same_and_nothing_to_remark() {
         Err(Refusal::SignatureLost { .. })
     ));
 }
+
+/// The refusal of what came in the place of what is installed.
+fn refused(before: Option<&Installed>, candidate: &Candidate, terms: &Terms) -> Refusal {
+    admit(before, candidate, terms).unwrap_err()
+}
+
+#[test]
+fn h49_a_source_that_gives_other_bytes_for_a_pinned_version_is_refused() {
+    let pinned = installed("1.0.0", SITE, "");
+    let moved = came("1.0.0", SITE, "");
+    let refusal = refused(Some(&pinned), &moved, &Terms::default());
+    assert!(
+        matches!(refusal, Refusal::Moved { expected, found, .. } if expected == A && found == B)
+    );
+}
+
+#[test]
+fn h50_bytes_of_another_digest_than_the_one_that_was_named_are_refused() {
+    let refusal = refused(None, &came("1.0.0", SITE, ONE), &named(A));
+    assert!(
+        matches!(refusal, Refusal::Digest { expected, found, .. } if expected == A && found == B)
+    );
+}
+
+#[test]
+fn h51_a_signature_by_another_key_is_refused_even_under_the_same_id() {
+    let before = installed("1.0.0", SITE, ONE);
+    for key in [TWO, TWIN] {
+        let refusal = refused(Some(&before), &came("1.1.0", SITE, key), &Terms::default());
+        assert!(matches!(refusal, Refusal::OtherKey { .. }), "{refusal:?}");
+    }
+}
+
+#[test]
+fn h52_a_signed_plugin_does_not_go_back_to_an_older_version_whatever_is_asked() {
+    let before = installed("1.2.0", SITE, ONE);
+    let terms = Terms {
+        sha256: Some(B.to_owned()),
+        ..downgrading()
+    };
+    let refusal = refused(Some(&before), &came("1.1.0", SITE, ONE), &terms);
+    assert!(matches!(refusal, Refusal::SignedDowngrade { .. }));
+}
+
+#[test]
+fn h55_a_name_of_the_first_party_is_refused() {
+    for name in ["dsh:tool-bash", "dsh:anything"] {
+        let refusal = refused(None, &calling_itself(name), &Terms::default());
+        assert!(matches!(refusal, Refusal::Name { .. }));
+    }
+}

@@ -281,7 +281,7 @@ fn walk(before: &[(&str, &str, &[u8])], name: &str, version: &str, bytes: Option
 }
 
 #[test]
-fn an_add_that_stops_at_any_step_leaves_the_old_state_or_the_new_one() {
+fn h58_an_add_that_stops_at_any_step_leaves_the_old_state_or_the_new_one() {
     walk(&[], "acme:a", "1.0.0", Some(b"one"));
     walk(
         &[("acme:b", "1.0.0", b"other")],
@@ -292,7 +292,7 @@ fn an_add_that_stops_at_any_step_leaves_the_old_state_or_the_new_one() {
 }
 
 #[test]
-fn an_update_that_stops_at_any_step_leaves_the_old_state_or_the_new_one() {
+fn h58_an_update_that_stops_at_any_step_leaves_the_old_state_or_the_new_one() {
     walk(
         &[("acme:a", "1.0.0", b"one"), ("acme:b", "1.0.0", b"other")],
         "acme:a",
@@ -302,7 +302,7 @@ fn an_update_that_stops_at_any_step_leaves_the_old_state_or_the_new_one() {
 }
 
 #[test]
-fn a_removal_that_stops_at_any_step_leaves_the_old_state_or_the_new_one() {
+fn h58_a_removal_that_stops_at_any_step_leaves_the_old_state_or_the_new_one() {
     walk(
         &[("acme:a", "1.0.0", b"one"), ("acme:b", "1.0.0", b"other")],
         "acme:a",

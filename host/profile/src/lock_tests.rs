@@ -160,6 +160,12 @@ fn an_entry_that_breaks_a_rule_costs_itself() {
         ("b:b", with("tools = \"x\""), "sequence"),
         ("b:b", with("grants = 3"), "map"),
         ("b:b", with("signature = {}"), "key"),
+        (
+            "b:b",
+            with("tools = [\"a\\u001b[2J\"]"),
+            "`tools` must be text",
+        ),
+        ("b:b", with("commands = [\"\"]"), "`commands` must be text"),
         ("b", digest.clone(), "namespace:name"),
         ("dsh:tool-bash", digest.clone(), "not of `dsh`"),
         ("B:b", digest.clone(), "kebab-case"),
@@ -338,5 +344,21 @@ fn no_text_makes_reading_panic() {
             bytes[at] = byte;
             let _ = parse(std::str::from_utf8(&bytes).unwrap());
         }
+    }
+}
+
+#[test]
+fn h61_no_text_of_a_lock_reaches_a_terminal_as_an_escape() {
+    for key in ["version", "source", "contract"] {
+        let text = "version = 1\n[[plugin]]\nname = \"b:b\"\nversion = \"1.0.0\"\nsource = \"/b\"\ncontract = \"0.1.0\"\n"
+            .replace(
+                &format!("\n{key} = \""),
+                &format!("\n{key} = \"\\u001b]0;x\\u0007"),
+            )
+            + &format!("digest = \"{A}\"\n");
+        let lock = parse(&text).unwrap();
+        assert!(lock.plugins.is_empty(), "{key}: {lock:?}");
+        let line = &lock.damaged[0].message;
+        assert!(line.contains(key) && !line.contains('\u{1b}'), "{line:?}");
     }
 }

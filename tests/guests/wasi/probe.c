@@ -82,6 +82,15 @@ static void tell_folder(const char *path) {
     closedir(folder);
 }
 
+/* `from to` */
+static void move(const char *paths) {
+    char from[256];
+    snprintf(from, sizeof from, "%s", paths);
+    char *to = strchr(from, ' ');
+    *to++ = 0;
+    rename(from, to) ? failed() : say("moved");
+}
+
 static void print_lines(long lines) {
     for (long i = 0; i < lines; i++)
         printf("line %ld\n", i);
@@ -110,8 +119,8 @@ static void act(const char *what, const char *with) {
         tell_file(with);
     else if (!strcmp(what, "write"))
         write_file(with);
-    else if (!strcmp(what, "link"))
-        symlink(with, "/shared/link") ? failed() : say("linked");
+    else if (!strcmp(what, "move"))
+        move(with);
     else if (!strcmp(what, "list"))
         tell_folder(with);
     else if (!strcmp(what, "print"))

@@ -346,3 +346,34 @@ fn a_profile_that_requires_signatures_goes_without_what_has_none() {
         assert!(line(&ended).contains(says), "{ended:?}");
     }
 }
+
+#[test]
+fn grants_and_limits_of_a_lock_that_mean_nothing_name_it_and_the_command() {
+    let scratch = Scratch::new();
+    scratch.install("headless", "acme:count", COUNT);
+    let sound = fs::read_to_string(scratch.installed_lock()).unwrap();
+    let lock = scratch.installed_lock().display().to_string();
+    for (member, says) in [
+        (
+            "[plugin.grants]\nhttp = 3\n",
+            "`dsh plugin grant acme:count http=…`",
+        ),
+        (
+            "[plugin.grants]\nnonsense = true\n",
+            "`dsh plugin revoke acme:count nonsense`",
+        ),
+        (
+            "[plugin.limits]\nmemory = \"much\"\n",
+            "put `limits` for row count into cordis.patch.yml",
+        ),
+    ] {
+        let (head, rows) = sound.split_once("[[plugin.rows]]").unwrap();
+        let edited = format!("{head}{member}\n[[plugin.rows]]{rows}");
+        fs::write(scratch.installed_lock(), edited).unwrap();
+        let ended = task(&scratch, &json!([]), &[], "");
+        let told = line(&ended);
+        for part in ["row count is left out: acme:count 0.3.1: ", says, &lock] {
+            assert!(told.contains(part), "{part}: {told}");
+        }
+    }
+}

@@ -11,6 +11,7 @@ mod errors;
 mod fences;
 mod flags;
 mod guests;
+mod hostile;
 mod installed;
 mod kills;
 mod one_tool;

@@ -30,8 +30,9 @@ pub(super) struct Console {
     dropped: u64,
     stdout: Vec<u8>,
     stderr: Vec<u8>,
-    /// The last two lines of stderr.
-    last: [String; 2],
+    /// The last lines of stderr: an exception of Python's, and the panic that it
+    /// becomes in two more.
+    last: [String; 3],
 }
 
 impl Console {
@@ -103,7 +104,7 @@ impl Console {
         // A panic of Rust's ends in advice that nobody can follow here.
         if level == Level::Warn && !line.starts_with("note: ") {
             self.last.rotate_left(1);
-            line.clone_into(&mut self.last[1]);
+            line.clone_into(&mut self.last[2]);
         }
         if self.left == 0 {
             self.dropped += 1;

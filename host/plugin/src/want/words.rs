@@ -187,7 +187,7 @@ pub fn in_words(grant: &str, parameters: &Value) -> Vec<String> {
 }
 
 /// Bytes, in words.
-fn size(bytes: &Value) -> String {
+pub(super) fn size(bytes: &Value) -> String {
     let Some(bytes) = bytes.as_u64() else {
         return shown(&bytes.to_string());
     };
@@ -316,7 +316,7 @@ fn secret(secret: &Value) -> String {
 fn folder(folder: &Value) -> String {
     let path = shown(member(folder, "path").unwrap_or_default());
     if folder_writes(folder) {
-        format!("reads and changes everything in the folder {path}")
+        format!("reads and changes everything in the folder {path}, whatever the sandbox mode is")
     } else {
         format!("reads everything in the folder {path}")
     }

@@ -15,17 +15,18 @@ use tokio::sync::OnceCell;
 use crate::support::{call, engine, mount_text, run};
 
 /// A C program with a C library, componentised by the host.
+fn bytes() -> Vec<u8> {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/guests/wasi.wasm");
+    let module = std::fs::read(&file)
+        .unwrap_or_else(|error| panic!("{}: {error}; run `cargo xtask guests`", file.display()));
+    let made = componentise(module).unwrap();
+    assert!(made.made);
+    made.component
+}
+
 async fn component() -> Arc<Component> {
     static COMPONENT: OnceCell<Arc<Component>> = OnceCell::const_new();
-    let load = || async {
-        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/guests/wasi.wasm");
-        let module = std::fs::read(&file).unwrap_or_else(|error| {
-            panic!("{}: {error}; run `cargo xtask guests`", file.display())
-        });
-        let made = componentise(module).unwrap();
-        assert!(made.made);
-        engine().load_bytes(made.component).await.unwrap()
-    };
+    let load = || async { engine().load_bytes(bytes()).await.unwrap() };
     Arc::clone(COMPONENT.get_or_init(load).await)
 }
 
@@ -237,25 +238,28 @@ impl Folders {
         self.dir.path().join(below).to_string_lossy().into_owned()
     }
 
+    fn link(&self, to: &str, name: &str) {
+        std::os::unix::fs::symlink(self.path(to), self.path(name)).unwrap();
+    }
+
+    fn key(&self) -> String {
+        std::fs::read_to_string(self.path("home/key")).unwrap()
+    }
+
     async fn mount(&self, below: &str, mode: &str) -> Result<Mounted, Error> {
         let grants = json!({"dir": [{"path": self.path(below), "mode": mode}]});
-        let component = component().await;
-        let bytes = self.engine.load_bytes(bytes_of(&component)).await?;
-        self.engine
-            .mount(Row {
-                component: bytes,
-                ..row(&grants, &json!({})).await
-            })
-            .await
+        self.mount_with(&grants).await
     }
-}
 
-/// The component again: another engine does not take what one has loaded.
-fn bytes_of(_: &Component) -> Vec<u8> {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/guests/wasi.wasm");
-    componentise(std::fs::read(file).unwrap())
-        .unwrap()
-        .component
+    async fn mount_with(&self, grants: &Value) -> Result<Mounted, Error> {
+        // Another engine does not take what one has loaded.
+        let component = self.engine.load_bytes(bytes()).await?;
+        let row = Row {
+            component,
+            ..row(grants, &json!({})).await
+        };
+        self.engine.mount(row).await
+    }
 }
 
 #[tokio::test]
@@ -264,46 +268,125 @@ async fn a_folder_that_was_granted_is_there_to_read() {
     let mounted = folders.mount("shared", "ro").await.unwrap();
     let note = folders.path("shared/note");
     assert_eq!(probe(&mounted, &format!("read {note}")).await, "a note");
-    // A read-only folder is not changed in any way.
-    for path in ["shared/note", "shared/new"] {
-        let path = folders.path(path);
-        assert_ne!(probe(&mounted, &format!("write {path}")).await, "written");
-    }
-    assert_eq!(std::fs::read_to_string(note).unwrap(), "a note");
-    assert!(!Path::new(&folders.path("shared/new")).exists());
-    for outside in ["shared/../home/key", "home/key"] {
-        let path = folders.path(outside);
-        assert_ne!(probe(&mounted, &format!("read {path}")).await, "secret");
-    }
-}
-
-#[tokio::test]
-async fn a_folder_that_was_granted_to_be_changed_is_and_nothing_beside_it() {
-    let folders = Folders::new();
-    let mounted = folders.mount("shared", "rw").await.unwrap();
-    let new = folders.path("shared/inner/new");
-    assert_eq!(probe(&mounted, &format!("write {new}")).await, "written");
-    assert_eq!(std::fs::read_to_string(new).unwrap(), "written");
-    // Links lead nowhere outside.
-    std::os::unix::fs::symlink(folders.path("home/key"), folders.path("shared/link")).unwrap();
-    std::os::unix::fs::symlink(folders.path("home"), folders.path("shared/there")).unwrap();
-    for path in ["shared/link", "shared/there/key"] {
-        let path = folders.path(path);
-        assert_ne!(probe(&mounted, &format!("read {path}")).await, "secret");
-        assert_ne!(probe(&mounted, &format!("write {path}")).await, "written");
-    }
-    assert_eq!(
-        std::fs::read_to_string(folders.path("home/key")).unwrap(),
-        "secret"
+    let inner = folders.path("shared");
+    assert!(
+        probe(&mounted, &format!("list {inner}"))
+            .await
+            .contains("note")
     );
 }
 
 #[tokio::test]
-async fn what_is_put_in_a_folders_place_later_is_not_the_folder() {
+async fn h16_h17_no_path_leads_out_of_a_folder() {
+    let folders = Folders::new();
+    let mounted = folders.mount("shared", "rw").await.unwrap();
+    for outside in [
+        "shared/../home/key",
+        "shared/inner/../../home/key",
+        "home/key",
+        "shared/./../home/key",
+    ] {
+        let path = folders.path(outside);
+        assert_ne!(probe(&mounted, &format!("read {path}")).await, "secret");
+        assert_ne!(probe(&mounted, &format!("write {path}")).await, "written");
+    }
+    assert_eq!(folders.key(), "secret");
+}
+
+#[tokio::test]
+async fn h18_links_in_a_folder_lead_nowhere_outside() {
+    let folders = Folders::new();
+    let mounted = folders.mount("shared", "rw").await.unwrap();
+    folders.link("home/key", "shared/link");
+    folders.link("home", "shared/there");
+    for path in [
+        "shared/link",
+        "shared/there/key",
+        "shared/there/plugins/new",
+    ] {
+        let path = folders.path(path);
+        assert_ne!(probe(&mounted, &format!("read {path}")).await, "secret");
+        assert_ne!(probe(&mounted, &format!("write {path}")).await, "written");
+    }
+    assert_eq!(folders.key(), "secret");
+    assert!(!Path::new(&folders.path("home/plugins/new")).exists());
+}
+
+#[tokio::test]
+async fn h20_a_trailing_slash_makes_no_folder_of_a_file_or_a_link() {
+    let folders = Folders::new();
+    let mounted = folders.mount("shared", "rw").await.unwrap();
+    folders.link("home/key", "shared/link");
+    for path in ["shared/note/", "shared/link/", "shared/link/."] {
+        let path = folders.path(path);
+        let said = probe(&mounted, &format!("read {path}")).await;
+        assert!(said != "secret" && said != "a note", "{path}: {said}");
+        assert_ne!(probe(&mounted, &format!("write {path}")).await, "written");
+    }
+    assert_eq!(folders.key(), "secret");
+}
+
+#[tokio::test]
+async fn h22_a_folder_to_read_is_not_changed_in_any_way() {
+    let folders = Folders::new();
+    let mounted = folders.mount("shared", "ro").await.unwrap();
+    for path in ["shared/note", "shared/new"] {
+        let path = folders.path(path);
+        assert_ne!(probe(&mounted, &format!("write {path}")).await, "written");
+    }
+    let note = std::fs::read_to_string(folders.path("shared/note"));
+    assert_eq!(note.unwrap(), "a note", "it was not even emptied");
+    assert!(!Path::new(&folders.path("shared/new")).exists());
+}
+
+#[tokio::test]
+async fn h23_h25_a_folder_to_change_gives_nothing_to_one_to_read() {
+    let folders = Folders::new();
+    let grants = json!({"dir": [
+        {"path": folders.path("shared"), "mode": "ro"},
+        {"path": folders.path("homely"), "mode": "rw"},
+    ]});
+    let mounted = folders.mount_with(&grants).await.unwrap();
+    let (note, mine) = (folders.path("shared/note"), folders.path("homely/mine"));
+    assert_eq!(probe(&mounted, &format!("write {mine}")).await, "written");
+    for what in [
+        format!("write {note}"),
+        format!("write {}", folders.path("homely/../shared/note")),
+        format!("move {mine} {}", folders.path("shared/moved")),
+        format!("move {note} {}", folders.path("homely/moved")),
+    ] {
+        let said = probe(&mounted, &what).await;
+        assert!(said != "written" && said != "moved", "{what}: {said}");
+    }
+    assert_eq!(std::fs::read_to_string(note).unwrap(), "a note");
+}
+
+#[tokio::test]
+async fn h24_a_pipe_in_a_folder_holds_nobody_up() {
+    let folders = Folders::new();
+    let pipe = folders.path("shared/pipe");
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        &pipe,
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR,
+        0,
+    )
+    .unwrap();
+    let mounted = folders.mount("shared", "rw").await.unwrap();
+    for what in ["read", "write"] {
+        let what = format!("{what} {pipe}");
+        let said = tokio::time::timeout(Duration::from_secs(60), probe(&mounted, &what)).await;
+        assert_ne!(said.expect("it came back"), "written");
+    }
+}
+
+#[tokio::test]
+async fn h19_what_is_put_in_a_folders_place_later_is_not_the_folder() {
     let folders = Folders::new();
     let mounted = folders.mount("shared", "rw").await.unwrap();
     std::fs::rename(folders.path("shared"), folders.path("moved")).unwrap();
-    std::os::unix::fs::symlink(folders.path("home"), folders.path("shared")).unwrap();
+    folders.link("home", "shared");
     let key = folders.path("shared/key");
     assert_ne!(probe(&mounted, &format!("read {key}")).await, "secret");
     let note = folders.path("shared/note");
@@ -313,8 +396,7 @@ async fn what_is_put_in_a_folders_place_later_is_not_the_folder() {
 #[tokio::test]
 async fn a_folder_that_is_holds_or_lies_in_dshs_own_is_refused_to_read_as_to_change() {
     let folders = Folders::new();
-    let link = folders.path("link");
-    std::os::unix::fs::symlink(folders.path("home"), &link).unwrap();
+    folders.link("home", "link");
     for below in [
         "home",
         "home/plugins",

@@ -107,6 +107,23 @@ impl Lock {
                 ));
             }
         }
+        // They go to people's terminals.
+        let texts = [
+            ("version", &plugin.version),
+            ("source", &plugin.source),
+            ("contract", &plugin.contract),
+        ];
+        let lists = [("tools", &plugin.tools), ("commands", &plugin.commands)];
+        let lists = lists
+            .into_iter()
+            .flat_map(|(key, list)| list.iter().map(move |text| (key, text)));
+        for (key, text) in texts.into_iter().chain(lists) {
+            if text.is_empty() || text.contains(char::is_control) {
+                return Some(format!(
+                    "`{key}` must be text without control characters, and is {text:?}"
+                ));
+            }
+        }
         let mut ids = HashSet::new();
         for row in &plugin.rows {
             if !is_row_id(&row.id) {
