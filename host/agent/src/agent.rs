@@ -20,6 +20,7 @@ use crate::cancel::{CancelCause, Signal};
 use crate::dispatch::Dispatch;
 use crate::error::AgentError;
 use crate::inbox::Inbox;
+use crate::inbox_port::InboxPort;
 use crate::log::{EventSink, Log};
 use crate::message::Message;
 use crate::ports::CallIdentity;
@@ -93,6 +94,8 @@ pub struct Parts {
     pub config: AgentConfig,
     /// New or resumed.
     pub source: StartSource,
+    /// What of its ports puts input before it, to be told which agent it is.
+    pub inbox: Option<Arc<InboxPort>>,
 }
 
 /// A running agent. Cheap to clone; all clones are the same agent.
@@ -124,7 +127,8 @@ pub(crate) struct Inner {
 
 impl Agent {
     /// Puts an agent together on its session, and tells `agent/session-start`.
-    /// Pending input of a resumed session waits for a wake.
+    /// Pending input of a resumed session waits for a wake. Must be called inside
+    /// the runtime that its turns are to run on.
     ///
     /// # Errors
     /// When the session's inbox cannot be read.
@@ -152,6 +156,14 @@ impl Agent {
             status: watch::Sender::new(Status::Idle),
             busy: watch::Sender::new(false),
         };
+        let agent = Self {
+            inner: Arc::new(inner),
+        };
+        let inner = &agent.inner;
+        // Before anybody is told that there is an agent.
+        if let Some(inbox) = parts.inbox {
+            inbox.serve(&agent);
+        }
         inner
             .log
             .attach(Arc::new(Telling(Arc::downgrade(&inner.dispatch))));
@@ -160,9 +172,7 @@ impl Agent {
                 payload.str("source", source);
             })
         });
-        Ok(Self {
-            inner: Arc::new(inner),
-        })
+        Ok(agent)
     }
 
     /// Puts a message into a list and, with `wake`, makes sure that it is taken

@@ -23,7 +23,7 @@ use crate::message::Message;
 const MOST: u32 = 32;
 
 /// The port. It is made before its agent is, and answers `UNAVAILABLE` until
-/// [`InboxPort::serve`].
+/// it is served by one ([`crate::Parts::inbox`]).
 #[derive(Default)]
 pub struct InboxPort {
     agent: OnceLock<(Weak<Inner>, Handle)>,
@@ -44,7 +44,7 @@ struct Sent {
 impl InboxPort {
     /// Serves this agent. Must be called inside of the runtime that its turns
     /// run on; the first agent stays.
-    pub fn serve(&self, agent: &Agent) {
+    pub(crate) fn serve(&self, agent: &Agent) {
         let served = (agent.downgrade(), Handle::current());
         let _ = self.agent.set(served);
     }

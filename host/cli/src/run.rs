@@ -94,9 +94,9 @@ impl Run {
             source: opened.source,
             log: Arc::clone(&log),
             identity,
+            inbox: Some(inbox),
         })
         .map_err(Failure::of)?;
-        inbox.serve(&agent);
         Ok(Self {
             agent,
             log,

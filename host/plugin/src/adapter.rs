@@ -34,6 +34,7 @@ fn call<'a>(function: &'static str, ctx: &'a CallContext) -> Call<'a> {
         phase: Phase::Translate,
         timed: true,
         place: None,
+        event: "",
     }
 }
 

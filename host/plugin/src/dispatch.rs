@@ -22,13 +22,14 @@ pub struct Dispatch {
     shared: Arc<Shared>,
 }
 
-fn call<'a>(function: &'static str, ctx: &'a CallContext) -> Call<'a> {
+fn call<'a>(function: &'static str, ctx: &'a CallContext, event: &'a str) -> Call<'a> {
     Call {
         function,
         ctx,
         phase: Phase::Work,
         timed: true,
         place: None,
+        event,
     }
 }
 
@@ -90,16 +91,16 @@ impl Dispatch {
         event: &str,
         payloads: Vec<JsonText>,
     ) -> Result<(), CallError> {
-        let event = event.to_owned();
+        let name = event.to_owned();
         let body = |mut live: Live<DispatchGuest>| async move {
             let done = live
                 .guest
-                .call_notify(&mut live.store, &event, &payloads)
+                .call_notify(&mut live.store, &name, &payloads)
                 .await;
             (live, done.map(Ok))
         };
         self.warm
-            .call(None, call("dispatch.notify", ctx), body)
+            .call(None, call("dispatch.notify", ctx, event), body)
             .await?;
         Ok(())
     }
@@ -117,17 +118,17 @@ impl Dispatch {
     ) -> Result<Option<JsonText>, CallError> {
         let function = "dispatch.decide";
         let check = self.only_watches(function, event, Option::is_some);
-        let event = event.to_owned();
+        let name = event.to_owned();
         let body = |mut live: Live<DispatchGuest>| async move {
             let decided = live
                 .guest
-                .call_decide(&mut live.store, &event, &payload)
+                .call_decide(&mut live.store, &name, &payload)
                 .await;
             (live, decided.map(|decided| decided.map_err(Into::into)))
         };
         Ok(self
             .warm
-            .call_checked(None, call(function, ctx), body, check)
+            .call_checked(None, call(function, ctx, event), body, check)
             .await?
             .1)
     }
@@ -147,11 +148,11 @@ impl Dispatch {
         let check = self.only_watches(function, event, |entry: &Entry| {
             entry.verdict != Verdict::Proceed
         });
-        let event = event.to_owned();
+        let name = event.to_owned();
         let body = |mut live: Live<DispatchGuest>| async move {
             let entry = live
                 .guest
-                .call_enter(&mut live.store, &event, &payload)
+                .call_enter(&mut live.store, &name, &payload)
                 .await;
             (
                 live,
@@ -160,7 +161,7 @@ impl Dispatch {
         };
         Ok(self
             .warm
-            .call_checked(None, call(function, ctx), body, check)
+            .call_checked(None, call(function, ctx, event), body, check)
             .await?
             .1)
     }
@@ -179,17 +180,17 @@ impl Dispatch {
     ) -> Result<Option<JsonText>, CallError> {
         let function = "dispatch.leave";
         let check = self.only_watches(function, event, Option::is_some);
-        let event = event.to_owned();
+        let name = event.to_owned();
         let body = |mut live: Live<DispatchGuest>| async move {
             let left = live
                 .guest
-                .call_leave(&mut live.store, &event, &carry, &outcome)
+                .call_leave(&mut live.store, &name, &carry, &outcome)
                 .await;
             (live, left.map(|left| left.map_err(Into::into)))
         };
         Ok(self
             .warm
-            .call_checked(None, call(function, ctx), body, check)
+            .call_checked(None, call(function, ctx, event), body, check)
             .await?
             .1)
     }

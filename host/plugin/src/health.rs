@@ -1,16 +1,28 @@
 //! When a row is put out of use.
 //!
-//! Three failures of its own in a row, on whichever of its exports: calling on
-//! would fail the same way and cost its bounds every time. Answers, also errors
+//! Three failures of its own in a row at one thing: calling on would fail the
+//! same way and cost its bounds every time. One thing is a function of one of
+//! its exports and, for a listener, one event; what it does well elsewhere says
+//! nothing about that. The whole row goes, as it is one component that somebody
+//! installed, and not the part of it that was seen to fail. Answers, also errors
 //! that the component itself gives, end the row of failures; a cancelled call
 //! says nothing about it.
 
+use std::collections::HashMap;
 use std::sync::Mutex;
 
 use crate::error::CallError;
 
 /// Failures in a row.
 const PATIENCE: u32 = 3;
+
+/// What was called: counted apart from anything else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Task<'a> {
+    pub(crate) function: &'static str,
+    /// Of a listener; else empty.
+    pub(crate) event: &'a str,
+}
 
 /// How a row has been doing.
 #[derive(Debug, Default)]
@@ -20,40 +32,49 @@ pub(crate) struct Health {
 
 #[derive(Debug, Default)]
 struct Failures {
-    count: u32,
-    last: String,
+    /// In a row; a task that is not there has none.
+    counts: HashMap<&'static str, HashMap<String, u32>>,
+    /// The last one, once the row is out of use.
+    ended: Option<String>,
 }
 
 impl Health {
     /// Refuses a call of a row that is out of use.
     pub(crate) fn check(&self, row: &str) -> Result<(), CallError> {
-        let failures = self.lock();
-        if failures.count < PATIENCE {
-            return Ok(());
+        match &self.lock().ended {
+            None => Ok(()),
+            Some(last) => Err(CallError::Quarantined {
+                row: row.to_owned(),
+                failures: PATIENCE,
+                last: last.clone(),
+            }),
         }
-        Err(CallError::Quarantined {
-            row: row.to_owned(),
-            failures: failures.count,
-            last: failures.last.clone(),
-        })
     }
 
     /// Counts how a call ended; returns how many failures there were where this
     /// one puts the row out of use, which happens once.
-    pub(crate) fn note<T>(&self, result: &Result<T, CallError>) -> Option<u32> {
+    pub(crate) fn note<T>(&self, task: Task<'_>, result: &Result<T, CallError>) -> Option<u32> {
         let mut failures = self.lock();
         match result {
             Err(error) if error.is_failure_of_component() => {
-                failures.count += 1;
-                failures.last = error.to_string();
+                let events = failures.counts.entry(task.function).or_default();
+                let count = events.entry(task.event.to_owned()).or_default();
+                *count += 1;
                 // Calls that were under way may still fail after it.
-                (failures.count == PATIENCE).then_some(PATIENCE)
+                let ends = *count >= PATIENCE && failures.ended.is_none();
+                ends.then(|| {
+                    failures.ended = Some(error.to_string());
+                    PATIENCE
+                })
             }
-            Ok(_) | Err(CallError::Plugin(_)) if failures.count < PATIENCE => {
-                failures.count = 0;
+            Ok(_) | Err(CallError::Plugin(_)) => {
+                // Mostly there is nothing to forget.
+                if let Some(events) = failures.counts.get_mut(task.function) {
+                    events.remove(task.event);
+                }
                 None
             }
-            _ => None,
+            Err(_) => None,
         }
     }
 
@@ -65,49 +86,5 @@ impl Health {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::api::PluginError;
-
-    fn trap() -> Result<(), CallError> {
-        Err(CallError::Trap {
-            row: "r".to_owned(),
-            function: "tool.run",
-            reason: "x".to_owned(),
-        })
-    }
-
-    #[test]
-    fn three_failures_in_a_row_put_a_row_out_of_use_for_good() {
-        let health = Health::default();
-        for out_of_use in [None, None, Some(3)] {
-            health.check("r").unwrap();
-            assert_eq!(health.note(&trap()), out_of_use);
-        }
-        assert_eq!(health.note(&trap()), None, "it is said once");
-        let Err(CallError::Quarantined {
-            failures: 4, last, ..
-        }) = health.check("r")
-        else {
-            panic!()
-        };
-        assert!(last.contains("crashed in tool.run"));
-        health.note(&Ok(()));
-        assert!(health.check("r").is_err());
-    }
-
-    #[test]
-    fn an_answer_ends_the_row_of_failures_and_a_cancel_does_not_count() {
-        let health = Health::default();
-        for _ in 0..5 {
-            health.note(&trap());
-            health.note(&trap());
-            health.note::<()>(&Err(CallError::Cancelled {
-                row: "r".to_owned(),
-                function: "tool.run",
-            }));
-            health.note::<()>(&Err(CallError::Plugin(PluginError::cancelled())));
-        }
-        health.check("r").unwrap();
-    }
-}
+#[path = "health_tests.rs"]
+mod tests;

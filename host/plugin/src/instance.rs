@@ -20,6 +20,7 @@ use crate::contract::v0_1::Exports;
 use crate::engine::Inner;
 use crate::error::CallError;
 use crate::grants::Grants;
+use crate::health::Task;
 use crate::limits::Limits;
 use crate::port::Level;
 use crate::run::{self, Bounds, Meter, Stopped};
@@ -204,6 +205,17 @@ pub(crate) struct Call<'a> {
     pub(crate) timed: bool,
     /// The warm instance that it enters, by its place.
     pub(crate) place: Option<stack::Place>,
+    /// What a listener is called for; else empty.
+    pub(crate) event: &'a str,
+}
+
+impl<'a> Call<'a> {
+    pub(crate) fn task(&self) -> Task<'a> {
+        Task {
+            function: self.function,
+            event: self.event,
+        }
+    }
 }
 
 /// A component linked to what its row was granted.

@@ -22,7 +22,7 @@ use crate::dispatch::Dispatch;
 use crate::engine::Inner;
 use crate::error::{CallError, Error};
 use crate::grants::{Grants, Need, need};
-use crate::health::Health;
+use crate::health::{Health, Task};
 use crate::instance::{Call, Export, Linked, Live, RowInfo, State};
 use crate::limits::Limits;
 use crate::offer::{self, Offer};
@@ -77,8 +77,8 @@ impl Shared {
     }
 
     /// Counts how a call ended, and says so where that puts the row out of use.
-    pub(crate) fn note<T>(&self, ctx: &CallContext, result: &Result<T, CallError>) {
-        let (Some(failures), Err(error)) = (self.health.note(result), result) else {
+    pub(crate) fn note<T>(&self, ctx: &CallContext, task: Task<'_>, result: &Result<T, CallError>) {
+        let (Some(failures), Err(error)) = (self.health.note(task, result), result) else {
             return;
         };
         if let Some(watch) = &ctx.ports.watch {
@@ -112,9 +112,9 @@ impl Shared {
         Fut: Future<Output = (Live<G>, wasmtime::Result<Result<T, PluginError>>)> + Send + 'static,
     {
         self.health.check(self.id())?;
-        let ctx = call.ctx;
+        let (ctx, task) = (call.ctx, call.task());
         let (_, result) = self.linked.call(None, call, body).await;
-        self.note(ctx, &result);
+        self.note(ctx, task, &result);
         result
     }
 }
@@ -206,6 +206,7 @@ impl Mounted {
             phase: Phase::Work,
             timed: false,
             place: None,
+            event: "",
         };
         self.shared
             .call_fresh(how, |mut live: Live<ToolGuest>| async move {
@@ -226,6 +227,7 @@ impl Mounted {
             phase: Phase::Work,
             timed: true,
             place: None,
+            event: "",
         };
         self.shared
             .call_fresh(how, |mut live: Live<ToolGuest>| async move {

@@ -98,6 +98,7 @@ async fn ask(linked: &Arc<Linked>, component: &Description) -> Result<Said, Erro
         phase: Phase::Offer,
         timed: true,
         place: None,
+        event: "",
     };
     let failed = |function| {
         move |error: CallError| Error::Asking {

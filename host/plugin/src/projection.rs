@@ -36,6 +36,7 @@ fn call<'a>(function: &'static str, ctx: &'a CallContext) -> Call<'a> {
         phase: Phase::Fold,
         timed: true,
         place: None,
+        event: "",
     }
 }
 

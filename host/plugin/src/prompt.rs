@@ -44,6 +44,7 @@ impl Prompt {
             phase: Phase::Work,
             timed: true,
             place: None,
+            event: "",
         };
         let body = |mut live: Live<PromptGuest>| async move {
             let sections = live.guest.call_sections(&mut live.store, &variables).await;

@@ -89,7 +89,7 @@ impl<G: Export> Warm<G> {
         T: Send + 'static,
         Fut: Future<Output = (Live<G>, wasmtime::Result<Result<T, PluginError>>)> + Send + 'static,
     {
-        let (function, ctx) = (call.function, call.ctx);
+        let (function, ctx, task) = (call.function, call.ctx, call.task());
         if self.is_on_the_stack() {
             return Err(self.shared.skip(function));
         }
@@ -115,7 +115,7 @@ impl<G: Export> Warm<G> {
             result => (live, result),
         };
         slot.live = live;
-        self.shared.note(ctx, &result);
+        self.shared.note(ctx, task, &result);
         result.map(|value| (slot.generation, value))
     }
 }

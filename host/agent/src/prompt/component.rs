@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use dsh_plugin::api::{PluginError, PromptSection};
-use dsh_plugin::{CallContext, Prompt};
+use dsh_plugin::{CallContext, CallError, Prompt};
 use dsh_session::Json;
 
 use super::PromptSource;
@@ -46,6 +46,10 @@ impl PromptSource for ComponentPrompt {
             .prompt
             .sections(&context, variables.as_str().to_owned())
             .await;
-        sections.map_err(dsh_plugin::CallError::into_plugin_error)
+        match sections {
+            // It was said when it happened; a session goes on without it.
+            Err(CallError::Quarantined { .. }) => Ok(Vec::new()),
+            sections => sections.map_err(CallError::into_plugin_error),
+        }
     }
 }

@@ -397,6 +397,7 @@ impl Rig {
                 agent_id: "a1".into(),
             }),
             config,
+            inbox: None,
             source: if resumed {
                 StartSource::Resume
             } else {

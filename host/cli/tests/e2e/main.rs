@@ -6,10 +6,12 @@
 mod arrows;
 mod configuration;
 mod differences;
+mod doctor;
 mod errors;
 mod fences;
 mod flags;
 mod guests;
+mod hostile;
 mod installed;
 mod kills;
 mod one_tool;

@@ -67,9 +67,7 @@ async fn who_was_granted_watching_and_decides_is_refused_and_put_out_of_use() {
         let watching = listening(&rule, json!({"observe": [EVENT]})).await;
         let listener = watching.dispatch().unwrap();
         let (ctx, told) = watched();
-        // Leaving is a second call, and entering before it an answer.
-        let failures = if how == "leave" { 1 } else { 3 };
-        for _ in 0..failures {
+        for _ in 0..3 {
             let error = answers(&listener, &ctx, how).await.unwrap_err();
             assert!(
                 matches!(&error, CallError::Undecided { event, .. } if event == EVENT),
@@ -78,8 +76,8 @@ async fn who_was_granted_watching_and_decides_is_refused_and_put_out_of_use() {
             assert_eq!(error.code(), "DENIED");
             assert!(error.is_failure_of_component());
         }
-        if how != "leave" {
-            assert!(watching.quarantine().is_some(), "{how}");
+        assert!(watching.quarantine().is_some(), "{how}");
+        {
             let told = told.0.lock().unwrap();
             assert_eq!(told.len(), 1, "{how}");
             assert_eq!((told[0].row.as_str(), told[0].failures), ("prober", 3));

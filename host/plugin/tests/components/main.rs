@@ -1,6 +1,7 @@
 //! Components as they are, mounted and called: what the host promises of them,
 //! and what hostile ones try.
 
+mod prober;
 mod support;
 mod survey;
 mod wasi;

@@ -325,6 +325,13 @@ async fn a_grants_parameters_bound_what_its_import_does() {
         ("exec", "other"),
         ("append", "goal/change"),
         ("append", "acme/seen"),
+        ("append", "turn/start"),
+        ("append", "user/message"),
+        ("append", "assistant/message"),
+        ("append", "tool/result"),
+        ("append", "approval/decided"),
+        ("append", "request/header"),
+        ("append", "dsh/row-quarantined"),
         ("kv-profile", "k"),
     ] {
         let told = run(&mounted, &ctx, tool, argument).await;

@@ -1,7 +1,6 @@
 //! The guest, an engine, and rows to mount.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use dsh_plugin::api::ToolCall;
@@ -11,44 +10,15 @@ use dsh_plugin::{
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
-/// The guest's bytes, built once for all tests: taken from `$DSH_TEST_GUESTS`
-/// where that is set, else built with cargo.
+use crate::prober;
+
+/// The guest's bytes, built once for all tests.
 pub(crate) fn guest() -> &'static [u8] {
     static GUEST: OnceLock<Vec<u8>> = OnceLock::new();
     GUEST.get_or_init(|| {
-        let file = std::env::var_os("DSH_TEST_GUESTS")
-            .map_or_else(build, |dir| Path::new(&dir).join("prober.wasm"));
+        let file = prober::file(Path::new(env!("CARGO_MANIFEST_DIR")));
         std::fs::read(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
     })
-}
-
-fn build() -> PathBuf {
-    let project = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/guests");
-    let target =
-        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| project.join("target"), PathBuf::from);
-    // Where `cargo xtask` builds components; not the target itself, whose lock
-    // the cargo that runs this test may hold.
-    let target = target.join("wasm");
-    let status = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-        .args([
-            "build",
-            "--quiet",
-            "--locked",
-            "--release",
-            "--target",
-            "wasm32-unknown-unknown",
-            "--target-dir",
-        ])
-        .arg(&target)
-        .env_remove("CARGO_ENCODED_RUSTFLAGS")
-        .current_dir(project)
-        .status()
-        .expect("cargo starts");
-    assert!(
-        status.success(),
-        "the test guest does not build: is the target wasm32-unknown-unknown installed? Else name a directory with prober.wasm in DSH_TEST_GUESTS"
-    );
-    target.join("wasm32-unknown-unknown/release/prober.wasm")
 }
 
 /// The guest with a manifest.

@@ -2,6 +2,7 @@
 //! name, the event's name or the row's configuration say what.
 
 use std::hint::black_box;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 wit_bindgen::generate!({
@@ -40,13 +41,24 @@ struct Prober;
 
 export!(Prober);
 
+/// The attempt that sends what it was told to.
+const SENDING: u32 = 1000;
+
+/// What it is to send, until it has.
+static WANTED: Mutex<Option<String>> = Mutex::new(None);
+
 /// How often this instance was called.
 static CALLS: AtomicU32 = AtomicU32::new(0);
 
-fn called() -> u32 {
+/// A panic says to the host's log what it was about.
+fn tell_panics() {
     std::panic::set_hook(Box::new(|info| {
         log::write(log::Level::Error, &info.to_string())
     }));
+}
+
+fn called() -> u32 {
+    tell_panics();
     CALLS.fetch_add(1, Ordering::Relaxed) + 1
 }
 
@@ -81,8 +93,10 @@ fn rule(event: &str) -> Option<Rule> {
 
 /// What a rule does before it answers.
 fn follow(rule: &Rule) {
+    tell_panics();
     misbehave(&rule.how);
     match rule.how.as_str() {
+        "panic-saying" => panic!("{}", rule.text.replace("ESC", "\x1b")),
         "exec" => {
             let _ = process::run(&command(&rule.text));
         }
@@ -184,7 +198,11 @@ impl tool::Guest for Prober {
                 r#"{{"name":"{name}","description":"d","parameters":{{"type":"object"}},"concurrent":"ask"}}"#
             )
         };
-        Ok(vec![entry("one"), entry(if twice { "one" } else { "two" })])
+        let config = config::get();
+        let named = config.split('"').filter_map(|piece| piece.strip_prefix("tool:"));
+        let mut tools = vec![entry("one"), entry(if twice { "one" } else { "two" })];
+        tools.extend(named.map(entry));
+        Ok(tools)
     }
 
     fn may_overlap(call: tool::Call) -> bool {
@@ -200,6 +218,13 @@ impl tool::Guest for Prober {
             "echo" => outcome(argument),
             "calls" => outcome(calls.to_string()),
             "fail" => Err(error("AS_TOLD")),
+            // A block of whatever kind, as the argument is.
+            "block" => outcome(argument),
+            // What goes beside the content: drafts for the next step.
+            "more" => Ok(tool::Outcome {
+                content: vec![],
+                more: Some(argument),
+            }),
             "config" => outcome(config::get()),
             "about" => outcome(config::about()),
             "huge" => outcome("x".repeat(20 << 20)),
@@ -328,6 +353,7 @@ impl llm_adapter::Guest for Prober {
 
     fn prepare(config: CallConfig) -> Result<llm_adapter::Prepared, Error> {
         misbehave(&config.model);
+        let model = format!(r#"{{"id":"{0}","name":"{0}"}}"#, config.model);
         let config = CallConfig {
             max_tokens: config.max_tokens.or(Some(7)),
             ..config
@@ -335,12 +361,18 @@ impl llm_adapter::Guest for Prober {
         Ok(llm_adapter::Prepared {
             config,
             defaulted: vec!["maxTokens".to_owned()],
-            model: "{}".to_owned(),
+            model,
         })
     }
 
     fn open(request: GenerateRequest) -> Result<u32, Error> {
         misbehave(&request.config.model);
+        // `send|URL|HEADER|VALUE|BODY`: what the attempt asks for.
+        let asked = request.system.as_deref().unwrap_or_default();
+        if let Some(wanted) = asked.strip_prefix("send|") {
+            *WANTED.lock().unwrap() = Some(wanted.to_owned());
+            return Ok(SENDING);
+        }
         if request.messages.is_empty() {
             return Err(error("EMPTY"));
         }
@@ -348,6 +380,22 @@ impl llm_adapter::Guest for Prober {
     }
 
     fn next(attempt: u32) -> Result<llm_adapter::Action, Error> {
+        if attempt == SENDING {
+            let Some(wanted) = WANTED.lock().unwrap().take() else {
+                return Ok(llm_adapter::Action::Done);
+            };
+            let parts: Vec<&str> = wanted.splitn(4, '|').collect();
+            let [url, name, value, body] = parts[..] else {
+                return Err(error("PARTS"));
+            };
+            return Ok(llm_adapter::Action::Send(HttpRequest {
+                method: "POST".to_owned(),
+                url: url.to_owned(),
+                headers: vec![(name.to_owned(), value.to_owned())],
+                body: vec![Part::Bytes(body.as_bytes().to_vec())],
+                timeout_ms: None,
+            }));
+        }
         Ok(match attempt {
             1 => llm_adapter::Action::Send(HttpRequest {
                 method: "POST".to_owned(),

@@ -1,0 +1,41 @@
+//! Where the guest `prober` is. Tests of other crates take this file by its path.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Its component: taken from `$DSH_TEST_GUESTS` where that is set, else built
+/// with cargo. `plugin` is the folder of `dsh-plugin`.
+pub(crate) fn file(plugin: &Path) -> PathBuf {
+    match std::env::var_os("DSH_TEST_GUESTS") {
+        Some(dir) => Path::new(&dir).join("prober.wasm"),
+        None => build(&plugin.join("tests/guests")),
+    }
+}
+
+fn build(project: &Path) -> PathBuf {
+    let target =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| project.join("target"), PathBuf::from);
+    // Where `cargo xtask` builds components; not the target itself, whose lock
+    // the cargo that runs this test may hold.
+    let target = target.join("wasm");
+    let status = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+        .args([
+            "build",
+            "--quiet",
+            "--locked",
+            "--release",
+            "--target",
+            "wasm32-unknown-unknown",
+            "--target-dir",
+        ])
+        .arg(&target)
+        .env_remove("CARGO_ENCODED_RUSTFLAGS")
+        .current_dir(project)
+        .status()
+        .expect("cargo starts");
+    assert!(
+        status.success(),
+        "the test guest does not build: is the target wasm32-unknown-unknown installed? Else name a directory with prober.wasm in DSH_TEST_GUESTS"
+    );
+    target.join("wasm32-unknown-unknown/release/prober.wasm")
+}
