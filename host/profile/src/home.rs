@@ -27,7 +27,7 @@ const HEADLESS: &str = "headless";
 const MANIFEST_TEMPLATE: &str = "\
 # The bundles that this profile starts from, in order. They bring its rows;
 # what you want otherwise goes into cordis.patch.yml beside this file.
-bundles: BUNDLES
+bundles: [base, headless]
 ";
 
 const PATCH_TEMPLATE: &str = "\
@@ -158,13 +158,13 @@ impl Profile {
         let dir = home.path().join("profiles").join(name);
         let own = dir.join(MANIFEST);
         if name == HEADLESS && !own.exists() && !dir.join(UPSTREAM).exists() {
-            make(&dir, "[base, headless]", name)?;
+            make(&dir, name)?;
         }
         Self::read(home, name)
     }
 
-    /// Opens a profile, and makes it where there is none: of the bundle `base`, or
-    /// for `headless` as [`Profile::open`] does. Also whether it was made now.
+    /// Opens a profile, and makes it where there is none, so that it runs tasks as
+    /// `headless` does. Also whether it was made now.
     ///
     /// # Errors
     /// As [`Profile::open`].
@@ -172,9 +172,7 @@ impl Profile {
         if let Some(found) = Self::find(home, name)? {
             return Ok((found, false));
         }
-        if name != HEADLESS {
-            make(&home.path().join("profiles").join(name), "[base]", name)?;
-        }
+        make(&home.path().join("profiles").join(name), name)?;
         Ok((Self::open(home, name)?, true))
     }
 
@@ -329,13 +327,10 @@ impl Profile {
 }
 
 /// Writes the files of a new profile.
-fn make(dir: &Path, bundles: &str, name: &str) -> Result<(), Error> {
+fn make(dir: &Path, name: &str) -> Result<(), Error> {
     fs::create_dir_all(dir).map_err(|e| Error::io("make", dir, e))?;
     write_new(&dir.join(PATCH), &PATCH_TEMPLATE.replace("NAME", name))?;
-    write_new(
-        &dir.join(MANIFEST),
-        &MANIFEST_TEMPLATE.replace("BUNDLES", bundles),
-    )
+    write_new(&dir.join(MANIFEST), MANIFEST_TEMPLATE)
 }
 
 fn check_name(name: &str) -> Result<(), Error> {
