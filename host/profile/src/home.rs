@@ -287,13 +287,17 @@ impl Profile {
         }
         let mut tree = Tree::compose(layers, problems)?;
         tree.installed = installed;
+        tree.profile.clone_from(&self.name);
         Ok(tree)
     }
 
     /// The installed plugins that may be used. Whatever is wrong with the lock, or
     /// with a plugin, costs a line and what it is about.
     fn usable(&self, problems: &mut Vec<Problem>) -> Vec<Installed> {
-        let mut say = |message: String| problems.push(Problem { row: None, message });
+        let mut say = |message: String| {
+            let message = for_profile(&self.name, &message);
+            problems.push(Problem { row: None, message });
+        };
         let lock = match self.lock() {
             Ok(lock) => lock,
             Err(error) => {
@@ -331,6 +335,22 @@ fn make(dir: &Path, name: &str) -> Result<(), Error> {
     fs::create_dir_all(dir).map_err(|e| Error::io("make", dir, e))?;
     write_new(&dir.join(PATCH), &PATCH_TEMPLATE.replace("NAME", name))?;
     write_new(&dir.join(MANIFEST), MANIFEST_TEMPLATE)
+}
+
+/// A text whose commands (`dsh plugin …`) are for this profile. Without a name they
+/// are for `headless`.
+#[must_use]
+pub fn for_profile(name: &str, text: &str) -> String {
+    if name == HEADLESS {
+        return text.to_owned();
+    }
+    let plain = |c: char| c.is_alphanumeric() || "-_.".contains(c);
+    let name = if name.chars().all(plain) {
+        name.to_owned()
+    } else {
+        format!("'{}'", name.replace('\'', "'\\''"))
+    };
+    text.replace("`dsh plugin ", &format!("`dsh plugin --profile {name} "))
 }
 
 fn check_name(name: &str) -> Result<(), Error> {

@@ -358,3 +358,21 @@ fn a_profile_of_upstream_is_opened_and_has_a_lock_beside_its_manifest() {
     assert!(!profile.dir().join(MANIFEST).exists());
     assert_eq!(profile.lock().unwrap().plugins.len(), 1);
 }
+
+#[test]
+fn commands_in_a_text_are_for_the_profile_that_it_is_about() {
+    let text = "x; run `dsh plugin add /x`, or `dsh plugin remove a:b`";
+    for (name, wanted) in [
+        ("headless", text),
+        (
+            "work",
+            "x; run `dsh plugin --profile work add /x`, or `dsh plugin --profile work remove a:b`",
+        ),
+        (
+            "it's",
+            "x; run `dsh plugin --profile 'it'\\''s' add /x`, or `dsh plugin --profile 'it'\\''s' remove a:b`",
+        ),
+    ] {
+        assert_eq!(for_profile(name, text), wanted);
+    }
+}
