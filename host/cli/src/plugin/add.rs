@@ -117,7 +117,7 @@ pub(super) fn run(desk: &Desk, words: &Words) -> Done {
     ))
 }
 
-/// The profile; one that is new begins with the bundle `base`, and says so. `headless` makes itself everywhere.
+/// The profile; one that is new is made, and says so. `headless` makes itself everywhere.
 fn open(desk: &Desk) -> Result<Profile, Stop> {
     let (profile, made) = Profile::open_or_make(&desk.place.home, &desk.name).map_err(Stop::of)?;
     if made && desk.name != DEFAULT_PROFILE {
