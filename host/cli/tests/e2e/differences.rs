@@ -1,5 +1,5 @@
-//! `docs/differences.md` names the test of each difference; this looks whether
-//! it is there.
+//! `docs/differences.md` names the test of each difference, `docs/hostile.md`
+//! that of each attack; this looks whether they are there.
 
 use std::path::{Path, PathBuf};
 
@@ -33,15 +33,53 @@ fn each_difference_has_a_test_that_exists() {
     for (difference, tests) in rows {
         assert!(!tests.is_empty(), "no test for: {difference}");
         for test in tests {
-            // `crate::module::name`, of which the file and the name are looked at.
-            let (place, name) = test.rsplit_once("::").unwrap_or(("", &test));
-            let head = format!("fn {name}(");
-            let there = sources.iter().any(|(path, text)| {
-                text.contains(&head) && place.split("::").all(|part| in_path(path, part))
-            });
-            assert!(there, "{test}, the test of {difference:?}, is nowhere");
+            assert!(
+                exists(&sources, &test),
+                "{test}, the test of {difference:?}, is nowhere"
+            );
         }
     }
+}
+
+/// Each number has its tests, or says what is missing.
+#[test]
+fn each_hostile_number_has_a_test_that_exists_or_says_why_not() {
+    let sources = sources();
+    let text = std::fs::read_to_string(root().join("docs/hostile.md")).unwrap();
+    let mut next = 1;
+    for line in text.lines() {
+        let cells: Vec<&str> = line.trim_matches('|').split(" | ").collect();
+        let [number, _, tests] = cells[..] else {
+            continue;
+        };
+        let Ok(number) = number.trim().parse::<u32>() else {
+            continue;
+        };
+        assert_eq!(number, next, "a number is missing, or stands twice");
+        next += 1;
+        let named: Vec<&str> = tests.split('`').skip(1).step_by(2).collect();
+        if tests.trim().starts_with("not yet: ") {
+            continue;
+        }
+        assert!(!named.is_empty(), "no test for {number}");
+        for test in named {
+            assert!(
+                exists(&sources, test),
+                "{test}, of number {number}, is nowhere"
+            );
+        }
+    }
+    assert_eq!(next, 71, "the list has 70 numbers");
+}
+
+/// Whether `crate::module::name` is there, of which the path and the name are
+/// looked at.
+fn exists(sources: &[(PathBuf, String)], test: &str) -> bool {
+    let (place, name) = test.rsplit_once("::").unwrap_or(("", test));
+    let head = format!("fn {name}(");
+    sources.iter().any(|(path, text)| {
+        text.contains(&head) && place.split("::").all(|part| in_path(path, part))
+    })
 }
 
 fn in_path(path: &Path, part: &str) -> bool {
