@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use crate::component::Component;
+use crate::component::{Component, Description};
 use crate::error::Error;
 
 const KIB: u64 = 1 << 10;
@@ -90,16 +90,22 @@ impl Limits {
     /// # Errors
     /// A name that no limit has, or a value that is not of its shape.
     pub fn of(component: &Component, limits: &Value) -> Result<Self, Error> {
-        let mut defaults = Self::default();
-        if component.description.exports_interface("llm-adapter") {
-            // An adapter sees the whole history.
-            defaults.memory = 256 * MIB;
-        }
+        let defaults = Self::usual(&component.description);
         let asked = component
             .manifest()
             .map(|manifest| Value::Object(manifest.limits.clone()));
         let asked = defaults.with(&asked.unwrap_or_default())?;
         defaults.lesser(&asked).with(limits)
+    }
+
+    /// What a component of this kind has when nobody says anything.
+    pub(crate) fn usual(component: &Description) -> Self {
+        let mut usual = Self::default();
+        if component.exports_interface("llm-adapter") {
+            // An adapter sees the whole history.
+            usual.memory = 256 * MIB;
+        }
+        usual
     }
 
     /// `self` with the members of `limits` laid over it: `memory`, `output` and

@@ -23,10 +23,12 @@ use crate::survey::Offered;
 
 mod difference;
 mod events;
+mod raised;
 mod words;
 
 pub use difference::{Difference, difference};
 pub use events::{Event, event};
+pub use raised::raised;
 pub use words::{in_words, shown};
 
 /// What to say of a component that wants nothing.

@@ -711,3 +711,41 @@ fn a_grant_that_means_nothing_to_a_component_is_told() {
     );
     assert_eq!(lacks(&tool, "everything"), None);
 }
+
+#[test]
+fn limits_above_what_it_has_are_said() {
+    let asking = |exports: &[&str], limits: Value| {
+        let mut found = component(&[], exports, json!({}));
+        let manifest = found.manifest.as_mut().unwrap();
+        manifest.limits = limits.as_object().unwrap().clone();
+        found
+    };
+    let nothing = Map::new();
+    let less = asking(&["tool"], json!({"memory": "32MiB", "cpu": "1s"}));
+    assert!(raised(&nothing, &less).is_empty());
+    let more = asking(
+        &["tool"],
+        json!({"memory": "4GiB", "cpu": "7500ms", "handles": 2000}),
+    );
+    let mut said = raised(&nothing, &more);
+    said.sort();
+    assert_eq!(
+        said,
+        [
+            "may compute for 7500 ms in a call (5 s so far)",
+            "may have 2000 handles (1000 so far)",
+            "may hold 4 GiB of memory (64 MiB so far)",
+        ]
+    );
+    // What the lock has counts, lower or higher than usual.
+    let low = granted(json!({"memory": "16MiB"}));
+    assert_eq!(
+        raised(&low, &less),
+        ["may hold 32 MiB of memory (16 MiB so far)"]
+    );
+    let high = granted(json!({"memory": "4GiB", "cpu": "10s", "handles": 2000}));
+    assert!(raised(&high, &more).is_empty());
+    // An adapter sees the whole history.
+    let adapter = asking(&["llm-adapter"], json!({"memory": "256MiB"}));
+    assert!(raised(&nothing, &adapter).is_empty());
+}

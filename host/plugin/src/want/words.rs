@@ -187,7 +187,7 @@ pub fn in_words(grant: &str, parameters: &Value) -> Vec<String> {
 }
 
 /// Bytes, in words.
-fn size(bytes: &Value) -> String {
+pub(super) fn size(bytes: &Value) -> String {
     let Some(bytes) = bytes.as_u64() else {
         return shown(&bytes.to_string());
     };
