@@ -76,6 +76,14 @@ fn files_that_a_run_would_refuse_are_told_with_what_to_do() {
     std::fs::write(path.join(".env"), "A=1\n").unwrap();
     mode(&path.join(".env"), 0o644);
     told(&look(&home), Level::Warning, &[".env", "chmod 600"]);
+    std::fs::remove_file(path.join(".credentials.yaml")).unwrap();
+    let bits = rustix::fs::Mode::from_raw_mode(0o600);
+    rustix::fs::mkfifoat(rustix::fs::CWD, path.join(".credentials.yaml"), bits).unwrap();
+    told(
+        &look(&home),
+        Level::Wrong,
+        &[".credentials.yaml", "not a regular file"],
+    );
 }
 
 #[test]

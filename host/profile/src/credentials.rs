@@ -141,6 +141,12 @@ impl fmt::Debug for CredentialStore {
 }
 
 fn load(path: &Path) -> Result<(Stamp, Refs), Error> {
+    // A pipe in its place is not waited for.
+    let regular = path.metadata().map(|meta| meta.is_file());
+    if let Ok(false) = regular {
+        let source = io::Error::new(io::ErrorKind::InvalidInput, "not a regular file");
+        return Err(Error::io("read", path, source));
+    }
     let file = match File::open(path) {
         Ok(file) => file,
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok((None, Refs::new())),
