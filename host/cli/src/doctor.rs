@@ -83,7 +83,6 @@ fn examine(place: &Place, name: &str) -> Sections {
     thread::scope(|scope| {
         let files = scope.spawn(|| check_home(home, &inherited, &place.cwd));
         let sessions = scope.spawn(|| dsh_store::check(&home.path().join("sessions")));
-        let engine = scope.spawn(|| dsh_plugin::check(&cache, &embedded::codes()));
         let http = scope.spawn(|| dsh_http::check(|name| inherited.get(name).is_some()));
         let sandbox = scope.spawn(|| match run::machine(&inherited, home.path(), guard) {
             Ok(sandbox) => sandbox.check(&place.cwd),
@@ -93,8 +92,12 @@ fn examine(place: &Place, name: &str) -> Sections {
             let check = |profile: &Profile| check_installed(home, profile);
             profile.as_ref().map(check).unwrap_or_default()
         });
+        // A cache that something is wrong with is not used: a run would mend it.
+        let engine = dsh_plugin::check(&cache, &embedded::codes());
+        let sound = engine.iter().all(|one| one.level != Level::Wrong);
+        let cache = Some(cache).filter(|cache| sound && cache.is_dir());
         let mounted = match composed {
-            Some(composed) => rows::mounted(place, &inherited, composed),
+            Some(composed) => rows::mounted(place, &inherited, composed, cache),
             None => Vec::new(),
         };
         // A check that panicked is a finding too: the others are still told.
@@ -112,7 +115,7 @@ fn examine(place: &Place, name: &str) -> Sections {
         sections.extend([
             ("sessions", done(sessions)),
             ("sandbox", done(sandbox)),
-            ("engine", done(engine)),
+            ("engine", engine),
             ("http", done(http)),
         ]);
         once(&mut sections);
@@ -146,7 +149,7 @@ fn shown(words: &Words, place: &Place, profile: &str, sections: &Sections) -> St
             .collect();
         let whole = json!({
             "ok": wrong == 0,
-            "home": place.home.path(),
+            "home": place.home.path().to_string_lossy(),
             "profile": profile,
             "findings": findings,
         });

@@ -24,8 +24,19 @@ impl From<Error> for Fault {
 }
 
 impl Fault {
-    /// One line, for a row of a profile with this lock.
+    /// One line, for a row of a profile with this lock, with the file that the
+    /// row's last word is in.
     pub(crate) fn text(self, row: &Row, lock: &Path) -> String {
+        let text = self.reason(row, lock);
+        match row.patched_by.last().unwrap_or(&row.origin) {
+            layer if layer.contains('/') && !text.contains(layer.as_str()) => {
+                format!("{text}; mend or disable the row in {layer}")
+            }
+            _ => text,
+        }
+    }
+
+    fn reason(self, row: &Row, lock: &Path) -> String {
         match (self, &row.plugin) {
             (Self::Told(text), None) => text,
             (Self::Told(text), Some(plugin)) => format!("{plugin}: {text}"),

@@ -1,6 +1,8 @@
 //! The profile and its rows: composed and mounted as a run does it, but that a
 //! fault costs its line and nothing else.
 
+use std::path::PathBuf;
+
 use dsh_check::Finding;
 use dsh_model::Served;
 use dsh_plugin::{Engine, EngineConfig, Mounted};
@@ -43,7 +45,7 @@ pub(super) fn profile(home: &Home, name: &str) -> (Option<Profile>, Vec<Finding>
 /// A profile's rows, as far as they could be composed.
 pub(super) struct Composed {
     pub(super) rows: Option<Composition>,
-    lock: std::path::PathBuf,
+    lock: PathBuf,
     found: Vec<Finding>,
 }
 
@@ -96,11 +98,13 @@ pub(super) fn compose(place: &Place, inherited: &Environment, profile: &Profile)
     }
 }
 
-/// Mounts every row side by side, and looks at what they make together.
+/// Mounts every row side by side, and looks at what they make together. Machine
+/// code is kept in `cache`, or nowhere.
 pub(super) fn mounted(
     place: &Place,
     inherited: &Environment,
     composed: Composed,
+    cache: Option<PathBuf>,
 ) -> Vec<(&'static str, Vec<Finding>)> {
     let Composed {
         rows,
@@ -110,7 +114,7 @@ pub(super) fn mounted(
     let Some(rows) = rows else {
         return vec![("rows", found)];
     };
-    let tried = match mount(place, &rows) {
+    let tried = match mount(place, &rows, cache) {
         Ok(tried) => tried,
         Err(error) => {
             found.push(Finding::wrong(error));
@@ -142,16 +146,18 @@ pub(super) fn mounted(
 
 type Tried<'a> = Vec<(&'a Row, Result<Mounted, crate::unusable::Fault>)>;
 
-fn mount<'a>(place: &Place, rows: &'a Composition) -> Result<Tried<'a>, String> {
+fn mount<'a>(
+    place: &Place,
+    rows: &'a Composition,
+    cache_dir: Option<PathBuf>,
+) -> Result<Tried<'a>, String> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()
         .map_err(|error| format!("cannot start threads: {error}"))?;
-    let cache = place.home.path().join("cache");
     let engine = Engine::new(EngineConfig {
-        // A cache that is not there is made by a run.
-        cache_dir: cache.is_dir().then_some(cache),
+        cache_dir,
         host_version: env!("CARGO_PKG_VERSION").to_owned(),
         home: Some(place.home.path().to_owned()),
     })

@@ -1,5 +1,5 @@
-//! `docs/differences.md` names the test of each difference; this looks whether
-//! it is there.
+//! `docs/differences.md` and `docs/security.md` name the test of what they say;
+//! this looks whether it is there.
 
 use std::path::{Path, PathBuf};
 
@@ -25,6 +25,32 @@ fn rows() -> Vec<(String, Vec<String>)> {
         .collect()
 }
 
+/// What `docs/security.md` claims names its tests in the same way, in the text.
+#[test]
+fn each_test_that_a_claim_of_security_names_exists() {
+    let text = std::fs::read_to_string(root().join("docs/security.md")).unwrap();
+    let named: Vec<&str> = text
+        .split('`')
+        .skip(1)
+        .step_by(2)
+        .filter(|code| code.contains("::"))
+        .collect();
+    assert!(named.len() > 20, "{named:?}");
+    let sources = sources();
+    for test in named {
+        assert!(exists(&sources, test), "{test} is nowhere");
+    }
+}
+
+/// `crate::module::name`, of which the file and the name are looked at.
+fn exists(sources: &[(PathBuf, String)], test: &str) -> bool {
+    let (place, name) = test.rsplit_once("::").unwrap_or(("", test));
+    let head = format!("fn {name}(");
+    sources.iter().any(|(path, text)| {
+        text.contains(&head) && place.split("::").all(|part| in_path(path, part))
+    })
+}
+
 #[test]
 fn each_difference_has_a_test_that_exists() {
     let sources = sources();
@@ -33,12 +59,7 @@ fn each_difference_has_a_test_that_exists() {
     for (difference, tests) in rows {
         assert!(!tests.is_empty(), "no test for: {difference}");
         for test in tests {
-            // `crate::module::name`, of which the file and the name are looked at.
-            let (place, name) = test.rsplit_once("::").unwrap_or(("", &test));
-            let head = format!("fn {name}(");
-            let there = sources.iter().any(|(path, text)| {
-                text.contains(&head) && place.split("::").all(|part| in_path(path, part))
-            });
+            let there = exists(&sources, &test);
             assert!(there, "{test}, the test of {difference:?}, is nowhere");
         }
     }

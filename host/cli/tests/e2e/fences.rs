@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use mock_provider::{Answer, Mock};
 use serde_json::json;
 
-use crate::support::{Scratch, can_confine, say};
+use crate::support::{Scratch, can_confine, counter, say};
 
 const MODES: [&str; 3] = ["read-only", "workspace-write", "danger-full-access"];
 
@@ -91,13 +91,11 @@ fn attempts(home: &Path, work: &Path) -> Vec<Answer> {
         ),
     ];
     let dsh = env!("CARGO_BIN_EXE_dsh");
-    let component = crate::support::root().join("target/components/tool-todo.wasm");
     let script = format!(
         "cd '{work}'; H='{home}'; for f in settings.yaml cordis.patch.yml new profiles/headless/dsh.lock; do \
          echo forged > $H/$f; rm -f $H/$f; mv $H/$f stolen; echo forged > to-home/$f; done; \
          mv $H away; rm -rf $H; mkdir other && mv -T other $H; rm to-home; \
-         DSH_HOME=$H {dsh} plugin add --yes {}; DSH_HOME=$H {dsh} plugin grant acme:x journal; echo $?",
-        component.display()
+         DSH_HOME=$H {dsh} plugin add --yes ./counter.wasm; DSH_HOME=$H {dsh} plugin grant acme:x journal; echo $?"
     );
     calls.push(("bash", json!({"command": script, "description": "try"})));
     let asked = calls
@@ -113,6 +111,7 @@ fn tried(scratch: &Scratch, home: &Path, cwd: &Path, mode: &str, runner: &str) {
     if !link.is_symlink() {
         symlink(home, &link).unwrap();
     }
+    scratch.put("counter.wasm", &counter("0.3.1"));
     let before = kept(home);
     let mock = Mock::start(attempts(home, &work));
     let ended = scratch
@@ -152,6 +151,24 @@ fn h54_nothing_that_a_model_asks_for_changes_home_or_installs_a_plugin_in_any_mo
             tried(&scratch, &home, &scratch.work(), mode, runner);
         }
     }
+}
+
+/// So that the test above means something.
+#[test]
+fn without_the_guard_a_command_under_full_access_can_install_a_plugin() {
+    let scratch = Scratch::new();
+    furnish(&scratch.home());
+    scratch.put("counter.wasm", &counter("0.3.1"));
+    let patch = scratch.write_beside(
+        "open.yml",
+        "- id: sandbox-policy\n  config: {mode: danger-full-access, guardHome: false}\n",
+    );
+    let dsh = env!("CARGO_BIN_EXE_dsh");
+    let script = format!("{dsh} plugin add --yes ./counter.wasm");
+    let mock = Mock::start(vec![say("").bash(&script).answer(), say("Added.").answer()]);
+    let run = scratch.dsh().provider(&mock).headless().patch(patch);
+    run.args(["Go"]).run().answered("Added.");
+    assert!(scratch.lock_text().contains("acme:counter"));
 }
 
 #[test]

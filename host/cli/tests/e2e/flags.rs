@@ -443,7 +443,10 @@ fn a_config_that_its_component_does_not_take_leaves_the_row_out() {
     };
     let ended = bad(&["Go"]);
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "One.\n"));
-    let says = "row tool-bash is left out: config: \"timeoutMs\" must be an integer";
+    let says = format!(
+        "row tool-bash is left out: config: \"timeoutMs\" must be an integer; mend or disable the row in {}",
+        patch.display()
+    );
     assert_eq!(ended.stderr, format!("dsh: {says}\n"));
     let strict = bad(&["--strict", "Go"]);
     assert_eq!((strict.code, strict.stdout.as_str()), (Some(1), ""));

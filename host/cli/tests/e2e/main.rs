@@ -6,6 +6,7 @@
 mod arrows;
 mod configuration;
 mod differences;
+mod doctor;
 mod errors;
 mod fences;
 mod flags;

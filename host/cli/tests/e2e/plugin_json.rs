@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::support::{Scratch, counter, greedy, root, todo};
 
 /// Checks a value by the words of JSON Schema that our schemas use; anything else in one is an error of the test.
-fn check(schema: &Value, root: &Value, value: &Value, at: &str) -> Result<(), String> {
+pub(crate) fn check(schema: &Value, root: &Value, value: &Value, at: &str) -> Result<(), String> {
     for (word, rule) in schema.as_object().expect("a schema is an object") {
         let fits = match word.as_str() {
             "$schema" | "$id" | "title" | "description" | "$defs" => true,

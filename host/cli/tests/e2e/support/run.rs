@@ -143,7 +143,7 @@ pub(crate) struct Ended {
 }
 
 impl Ended {
-    fn of(output: &Output) -> Self {
+    pub(crate) fn of(output: &Output) -> Self {
         Self {
             code: output.status.code(),
             signal: output.status.signal(),
