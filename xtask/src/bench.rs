@@ -5,7 +5,9 @@
 //! the same machine code: what no host around those components can go below.
 
 mod instructions;
+mod plugins;
 mod provider;
+mod start;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -25,22 +27,17 @@ pub(crate) fn run(only: &[String]) -> Result<()> {
     {
         return instructions::run();
     }
-    let components = components::build()?;
-    process::run(
-        process::cargo()
-            .args(["build", "--quiet", "--locked", "--release"])
-            .args([
-                "--package",
-                "dsh",
-                "--package",
-                "dsh-plugin",
-                "--bin",
-                "dsh",
-                "--bin",
-                "dsh-floor",
-            ]),
-    )?;
-    let bench = Bench::new(&components)?;
+    if let [one, arguments @ ..] = only
+        && one == "plugins"
+    {
+        return plugins::run(arguments);
+    }
+    if let [one, arguments @ ..] = only
+        && one == "plugins-start"
+    {
+        return start::run(arguments);
+    }
+    let bench = Bench::build("release")?;
     let wanted = |name: &str| only.is_empty() || only.iter().any(|one| one == name);
     println!("| figure | median | min | max | floor (median) | ratio |");
     println!("| --- | --- | --- | --- | --- | --- |");
@@ -87,8 +84,20 @@ struct Bench {
 }
 
 impl Bench {
-    fn new(components: &Path) -> Result<Self> {
-        let release = cache::target().join("release");
+    /// Builds what is measured; `dev` is enough to see that all of it runs.
+    fn build(profile: &str) -> Result<Self> {
+        let components = components::build()?;
+        let mut cargo = process::cargo();
+        cargo
+            .args(["build", "--quiet", "--locked", "--profile", profile])
+            .args(["--package", "dsh", "--package", "dsh-plugin"])
+            .args(["--bin", "dsh", "--bin", "dsh-floor"]);
+        process::run(&mut cargo)?;
+        let folder = if profile == "dev" { "debug" } else { profile };
+        Self::new(&components, &cache::target().join(folder))
+    }
+
+    fn new(components: &Path, programs: &Path) -> Result<Self> {
         let folder = root().join("target/bench");
         let _ = std::fs::remove_dir_all(&folder);
         let work = folder.join("work");
@@ -105,8 +114,8 @@ impl Bench {
         }
         code.sort();
         Ok(Self {
-            dsh: release.join("dsh"),
-            floor: release.join("dsh-floor"),
+            dsh: programs.join("dsh"),
+            floor: programs.join("dsh-floor"),
             code,
             folder,
             work,
@@ -139,13 +148,18 @@ impl Bench {
     }
 
     fn command(&self, provider: Option<&Provider>) -> Command {
+        self.command_at("home", provider)
+    }
+
+    /// `dsh` with this home, a folder of the bench's own.
+    fn command_at(&self, home: &str, provider: Option<&Provider>) -> Command {
         let mut command = Command::new(&self.dsh);
         command
             .current_dir(&self.work)
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("HOME", &self.folder)
-            .env("DSH_HOME", self.folder.join("home"))
+            .env("DSH_HOME", self.folder.join(home))
             .env("DEEPSEEK_API_KEY", "sk-bench")
             .stdin(Stdio::null())
             .stdout(Stdio::null());
@@ -170,9 +184,14 @@ impl Bench {
     }
 
     fn first_request(&self) -> Result<Duration> {
+        self.first_request_at("home")
+    }
+
+    fn first_request_at(&self, home: &str) -> Result<Duration> {
         let provider = Provider::text()?;
+        let mut command = self.command_at(home, Some(&provider));
         let start = Instant::now();
-        self.task(&provider)?;
+        process::run(command.args(["--profile", "headless", "go"]))?;
         let first = provider.first().context("no request came")?;
         Ok(first.duration_since(start))
     }

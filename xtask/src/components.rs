@@ -135,7 +135,7 @@ fn manifest_json(path: &Path) -> Result<Vec<u8>> {
 }
 
 /// Appends a custom section to a Wasm binary.
-fn append_section(binary: &mut Vec<u8>, name: &str, content: &[u8]) {
+pub(crate) fn append_section(binary: &mut Vec<u8>, name: &str, content: &[u8]) {
     let mut body = Vec::new();
     push_leb128(&mut body, name.len());
     body.extend_from_slice(name.as_bytes());

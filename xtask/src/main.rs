@@ -31,7 +31,9 @@ cargo xtask COMMAND
   demo             build everything and play a headless task with the offline model
   test [ARGS]      build everything and run all tests; ARGS go to cargo test
   bench [NAME]     build release binaries and measure; prints the rows of BENCHMARKS.md;
-                   `bench instructions` counts those of the log's hot paths under valgrind
+                   `bench instructions` counts those of the log's hot paths under valgrind,
+                   `bench plugins [--quick] [P1 …]` measures components beside plain wasmtime,
+                   `bench plugins-start` starts with none, twelve and forty plugins installed
   fuzz [TARGET] [--time SECONDS]
                    fuzz the session log (frames, lines, normaliser, surface, repair) and the
                    profile's lock (lock), 60 s each

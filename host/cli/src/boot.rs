@@ -5,13 +5,13 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use dsh_plugin::{Component, Engine, EngineConfig, Grants, Limits, Mounted};
 use dsh_profile::launch::Boot;
 use dsh_profile::{
     Composition, Environment, Home, Implementation, Inputs, Packages, Profile, Row, Scope, Settings,
 };
-use futures_util::future::join_all;
 use serde_json::Value;
 
 use crate::arguments::usage;
@@ -196,7 +196,7 @@ pub(crate) async fn mount(composed: &Composed) -> Result<Vec<Mount>, Failure> {
     .map_err(Failure::of)?;
     let rows: Vec<&Row> = composed.rows.components().collect();
     let packages = Packages::at(&composed.place.home);
-    let mounts = join_all(rows.iter().map(|row| mount_row(&engine, &packages, row))).await;
+    let mounts = side_by_side(&rows, |row| mount_row(&engine, &packages, row));
     let mut mounted = Vec::with_capacity(rows.len());
     for (row, mount) in rows.into_iter().zip(mounts) {
         match mount {
@@ -210,6 +210,41 @@ pub(crate) async fn mount(composed: &Composed) -> Result<Vec<Mount>, Failure> {
         }
     }
     Ok(mounted)
+}
+
+/// Does the same for each on as many threads as there are processors, as most of
+/// it is computing; answers in their order. The caller's thread waits.
+fn side_by_side<'a, T, U, F>(all: &[&'a T], work: impl Fn(&'a T) -> F + Sync) -> Vec<U>
+where
+    T: Sync,
+    U: Send,
+    F: Future<Output = U>,
+{
+    let runtime = tokio::runtime::Handle::current();
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let next = AtomicUsize::new(0);
+    let mut answers = std::thread::scope(|scope| {
+        let take = || {
+            let mut answers = Vec::new();
+            loop {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                let Some(one) = all.get(at) else {
+                    return answers;
+                };
+                answers.push((at, runtime.block_on(work(one))));
+            }
+        };
+        let threads: Vec<_> = (0..threads.min(all.len()))
+            .map(|_| scope.spawn(take))
+            .collect();
+        let answers = threads.into_iter().map(|thread| match thread.join() {
+            Ok(answers) => answers,
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        answers.flatten().collect::<Vec<_>>()
+    });
+    answers.sort_unstable_by_key(|(at, _)| *at);
+    answers.into_iter().map(|(_, answer)| answer).collect()
 }
 
 /// Mounts one component row as a run does.

@@ -6,8 +6,10 @@
 //! that was not granted cannot be called, rather than be refused when it is.
 //! Adding one is a file here and a line in [`ALL`].
 
+use std::collections::HashMap;
 use std::future::Future;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use wasmtime::component::Linker;
 
@@ -59,6 +61,36 @@ static ALL: [&dyn Capability; 13] = [
 pub(crate) fn find(interface: &str) -> Option<&'static dyn Capability> {
     ALL.into_iter()
         .find(|capability| capability.interface() == interface)
+}
+
+/// Linkers by what they link. Making one costs as much as loading a small
+/// component does, and most components import the same few capabilities.
+#[derive(Default)]
+pub(crate) struct Linkers {
+    made: Mutex<HashMap<Vec<&'static str>, Arc<Linker<State>>>>,
+}
+
+impl Linkers {
+    /// One that has these and no others.
+    pub(crate) fn of(
+        &self,
+        engine: &wasmtime::Engine,
+        capabilities: &[&dyn Capability],
+    ) -> wasmtime::Result<Arc<Linker<State>>> {
+        let mut names: Vec<_> = capabilities.iter().map(|one| one.interface()).collect();
+        names.sort_unstable();
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(linker) = made.get(&names) {
+            return Ok(Arc::clone(linker));
+        }
+        let mut linker = Linker::new(engine);
+        for capability in capabilities {
+            capability.link(&mut linker)?;
+        }
+        let linker = Arc::new(linker);
+        made.insert(names, Arc::clone(&linker));
+        Ok(linker)
+    }
 }
 
 /// The shared vocabulary: types only.

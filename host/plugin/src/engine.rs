@@ -21,6 +21,7 @@ use wasmtime::{Config, WasmBacktraceDetails};
 
 use crate::aot;
 use crate::cache::Cache;
+use crate::capability::Linkers;
 use crate::component::{Description, hex};
 use crate::error::Error;
 use crate::mount::{self, Mounted, Row};
@@ -33,7 +34,7 @@ const WASM_STACK: usize = 512 << 10;
 const FIBER_STACK: usize = 2 << 20;
 
 /// The engine's configuration, the same for who compiles and who runs.
-fn config() -> Config {
+pub(crate) fn config() -> Config {
     let mut config = Config::new();
     config.epoch_interruption(true);
     config.concurrency_support(false);
@@ -73,6 +74,7 @@ pub(crate) struct Inner {
     wasm: wasmtime::Engine,
     ticker: Ticker,
     guests: OnceLock<Runtime>,
+    pub(crate) linkers: Linkers,
     pub(crate) compiling: Semaphore,
     /// Names machine code of this engine and no other.
     pub(crate) fingerprint: String,
@@ -145,6 +147,7 @@ impl Engine {
             inner: Arc::new(Inner {
                 ticker: Ticker::new(wasm.weak()),
                 guests: OnceLock::new(),
+                linkers: Linkers::default(),
                 compiling: Semaphore::new(1),
                 fingerprint: aot::fingerprint(&wasm),
                 cache,

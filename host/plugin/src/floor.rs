@@ -1,6 +1,7 @@
-//! What start-up cannot do without, for benchmarks to compare with: wasmtime's
-//! own work, and nothing of this crate's.
+//! What cannot be done without, for benchmarks to compare with: wasmtime's own
+//! work with this crate's configuration, and nothing else of this crate's.
 
+use std::fs::File;
 use std::io;
 use std::path::Path;
 
@@ -23,4 +24,26 @@ pub fn load(files: &[impl AsRef<Path>]) -> io::Result<()> {
         std::hint::black_box(component);
     }
     Ok(())
+}
+
+/// The engine as this crate configures it, or without the checks by which its
+/// components are interrupted.
+///
+/// # Errors
+/// The machine cannot run it.
+pub fn engine(interrupted: bool) -> wasmtime::Result<wasmtime::Engine> {
+    let mut config = engine::config();
+    config.epoch_interruption(interrupted);
+    wasmtime::Engine::new(&config)
+}
+
+/// Maps machine code that the benchmark has just made.
+///
+/// # Errors
+/// A file that cannot be mapped, or that is of another engine.
+pub fn map(
+    engine: &wasmtime::Engine,
+    file: &Path,
+) -> wasmtime::Result<wasmtime::component::Component> {
+    code::load(engine, &Trusted::File(&File::open(file)?))
 }

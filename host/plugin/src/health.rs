@@ -10,6 +10,7 @@
 
 use std::collections::HashMap;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::error::CallError;
 
@@ -27,6 +28,8 @@ pub(crate) struct Task<'a> {
 /// How a row has been doing.
 #[derive(Debug, Default)]
 pub(crate) struct Health {
+    /// Whether there ever was a failure to look at.
+    failing: AtomicBool,
     failures: Mutex<Failures>,
 }
 
@@ -41,6 +44,9 @@ struct Failures {
 impl Health {
     /// Refuses a call of a row that is out of use.
     pub(crate) fn check(&self, row: &str) -> Result<(), CallError> {
+        if !self.failing.load(Ordering::Acquire) {
+            return Ok(());
+        }
         match &self.lock().ended {
             None => Ok(()),
             Some(last) => Err(CallError::Quarantined {
@@ -54,9 +60,13 @@ impl Health {
     /// Counts how a call ended; returns how many failures there were where this
     /// one puts the row out of use, which happens once.
     pub(crate) fn note<T>(&self, task: Task<'_>, result: &Result<T, CallError>) -> Option<u32> {
+        if result.is_ok() && !self.failing.load(Ordering::Acquire) {
+            return None;
+        }
         let mut failures = self.lock();
         match result {
             Err(error) if error.is_failure_of_component() => {
+                self.failing.store(true, Ordering::Release);
                 let events = failures.counts.entry(task.function).or_default();
                 let count = events.entry(task.event.to_owned()).or_default();
                 *count += 1;

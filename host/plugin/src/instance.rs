@@ -256,14 +256,20 @@ impl Linked {
         meter.reset(ticker::ticks(limits.cpu));
         let bounds = Bounds {
             call: timed.then_some(limits.call),
-            cancel: call.ctx.cancel.clone(),
+            cancel: &call.ctx.cancel,
         };
-        let (linked, ctx) = (Arc::clone(self), call.ctx.clone());
-        let meter_inside = Arc::clone(&meter);
+        let linked = Arc::clone(self);
+        let live = match live {
+            Some(mut live) => {
+                live.again(call.ctx, phase);
+                Ok(live)
+            }
+            None => Err((call.ctx.clone(), Arc::clone(&meter))),
+        };
         let future = Box::pin(stack::within(call.place, async move {
             let live = match live {
-                Some(live) => live.again(ctx, phase),
-                None => match linked.instantiate(ctx, phase, meter_inside, function).await {
+                Ok(live) => live,
+                Err((ctx, meter)) => match linked.instantiate(ctx, phase, meter, function).await {
                     Ok(live) => live,
                     Err(error) => return (None, Err(error)),
                 },
@@ -468,11 +474,11 @@ impl Linked {
 
 impl<G> Live<G> {
     /// Prepares an instance for another call.
-    fn again(mut self, ctx: CallContext, phase: Phase) -> Self {
+    fn again(&mut self, ctx: &CallContext, phase: Phase) {
         // A deadline that passed between calls would cost a needless yield.
         self.store.set_epoch_deadline(1);
         let state = self.store.data_mut();
-        state.ctx = ctx;
+        state.ctx.become_as(ctx);
         state.phase = phase;
         if let Some(wasi) = &mut state.wasi {
             wasi.begin(&state.row.id, &state.ctx, state.row.limits.log_lines);
@@ -480,6 +486,5 @@ impl<G> Live<G> {
         state.usage.refused = Refused::Nothing;
         *state.calls.get_mut() = 0;
         *state.handed_over.get_mut() = 0;
-        self
     }
 }

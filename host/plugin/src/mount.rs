@@ -377,9 +377,13 @@ fn link(
     component: &Component,
     row: &RowInfo,
     standing: Standing,
-) -> Result<Linker<State>, Error> {
-    let mut linker = Linker::new(engine.wasm());
-    let mut stand_ins = StandIns::default();
+) -> Result<Arc<Linker<State>>, Error> {
+    let mismatch = |error: wasmtime::Error| Error::Mismatch {
+        row: row.id.clone(),
+        reason: format!("{error:#}"),
+    };
+    let mut capabilities = Vec::new();
+    let mut met = Vec::new();
     for import in &component.description.imports {
         let not_provided = |what: String| Error::NotProvided {
             row: row.id.clone(),
@@ -389,12 +393,7 @@ fn link(
         match need(import) {
             Need::Always => {}
             Need::StandIn => {
-                stand_ins
-                    .link(&mut linker, import, &component.code)
-                    .map_err(|error| Error::Mismatch {
-                        row: row.id.clone(),
-                        reason: format!("{error:#}"),
-                    })?;
+                met.push(import);
                 continue;
             }
             Need::Grant(grant) if standing == Standing::Surveyed || row.grants.has(grant) => {}
@@ -411,13 +410,22 @@ fn link(
         let capability = import
             .of_contract()
             .and_then(|(name, _)| capability::find(name));
-        let capability = capability.ok_or_else(|| not_provided("it".to_owned()))?;
-        capability
-            .link(&mut linker)
-            .map_err(|error| Error::Mismatch {
-                row: row.id.clone(),
-                reason: format!("{error:#}"),
-            })?;
+        capabilities.push(capability.ok_or_else(|| not_provided("it".to_owned()))?);
     }
-    Ok(linker)
+    let linker = engine
+        .linkers
+        .of(engine.wasm(), &capabilities)
+        .map_err(mismatch)?;
+    if met.is_empty() {
+        return Ok(linker);
+    }
+    // What stand-ins are made of is the component's own.
+    let mut linker = Linker::clone(&linker);
+    let mut stand_ins = StandIns::default();
+    for import in met {
+        stand_ins
+            .link(&mut linker, import, &component.code)
+            .map_err(mismatch)?;
+    }
+    Ok(Arc::new(linker))
 }

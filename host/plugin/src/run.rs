@@ -24,6 +24,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::engine::Inner;
+use crate::ticker::TICK;
 
 /// Between cancelling and interrupting.
 pub(crate) const GRACE: Duration = Duration::from_millis(250);
@@ -36,10 +37,10 @@ pub(crate) enum Stopped {
 }
 
 /// The bounds that are watched from outside.
-pub(crate) struct Bounds {
+pub(crate) struct Bounds<'a> {
     /// The whole call on the wall clock.
     pub(crate) call: Option<Duration>,
-    pub(crate) cancel: CancellationToken,
+    pub(crate) cancel: &'a CancellationToken,
 }
 
 /// Ticks that a call has spent inside its future. Shared between the future,
@@ -80,6 +81,12 @@ impl Meter {
         self.spent.load(Ordering::Relaxed) + here > self.allowed.load(Ordering::Relaxed)
     }
 
+    /// Time inside, in whole ticks.
+    fn time_spent(&self) -> Duration {
+        let spent = u32::try_from(self.spent.load(Ordering::Relaxed)).unwrap_or(u32::MAX);
+        TICK.saturating_mul(spent)
+    }
+
     fn enter(&self, now: u64) {
         self.entered.store(now, Ordering::Relaxed);
     }
@@ -100,40 +107,56 @@ struct Metered<T> {
 impl<T> Future for Metered<T> {
     type Output = T;
 
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
-        let engine = Arc::clone(&self.engine);
-        let running = engine.ticker().enter();
-        self.meter.enter(engine.ticker().now());
-        let polled = self.future.as_mut().poll(cx);
-        self.meter.leave(engine.ticker().now());
-        drop(running);
-        polled
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
+        let this = self.get_mut();
+        poll_metered(&this.engine, &this.meter, &mut this.future, cx)
     }
+}
+
+/// Polls once, and counts the ticks that it takes.
+fn poll_metered<T>(
+    engine: &Inner,
+    meter: &Meter,
+    future: &mut Pin<Box<dyn Future<Output = T> + Send>>,
+    cx: &mut Context<'_>,
+) -> Poll<T> {
+    let running = engine.ticker().enter();
+    meter.enter(engine.ticker().now());
+    let polled = future.as_mut().poll(cx);
+    meter.leave(engine.ticker().now());
+    drop(running);
+    polled
 }
 
 /// Runs a call to its end or to its bounds.
 pub(crate) async fn run<T: Send + 'static>(
     engine: &Arc<Inner>,
     meter: Arc<Meter>,
-    bounds: Bounds,
-    future: Pin<Box<dyn Future<Output = T> + Send>>,
+    bounds: Bounds<'_>,
+    mut future: Pin<Box<dyn Future<Output = T> + Send>>,
 ) -> Result<T, Stopped> {
-    let started = Instant::now();
+    // Most calls end here, so that nothing is made that only the others need.
+    let first = poll_fn(|cx| Poll::Ready(poll_metered(engine, &meter, &mut future, cx))).await;
+    if let Poll::Ready(output) = first {
+        return Ok(output);
+    }
+    // It began as many ticks ago as it has spent.
+    let started = Instant::now()
+        .checked_sub(meter.time_spent())
+        .unwrap_or_else(Instant::now);
+    let (call, cancel) = (bounds.call, bounds.cancel.clone());
     let mut future = Metered {
         engine: Arc::clone(engine),
         meter: Arc::clone(&meter),
         future,
     };
-    if let Poll::Ready(output) = poll_fn(|cx| Poll::Ready(Pin::new(&mut future).poll(cx))).await {
-        return Ok(output);
-    }
     let bounded = async move {
         let cancelled = async {
-            bounds.cancel.cancelled().await;
+            cancel.cancelled().await;
             tokio::time::sleep(GRACE).await;
         };
         let late = async {
-            let Some(call) = bounds.call else {
+            let Some(call) = call else {
                 return std::future::pending().await;
             };
             // What the component waits meanwhile moves the end.

@@ -5,10 +5,12 @@ fn engine() -> Engine {
     Engine::new(EngineConfig::default()).unwrap()
 }
 
-fn bounds(call: Option<Duration>) -> Bounds {
+fn bounds(call: Option<Duration>) -> Bounds<'static> {
+    static NEVER: std::sync::LazyLock<CancellationToken> =
+        std::sync::LazyLock::new(CancellationToken::new);
     Bounds {
         call,
-        cancel: CancellationToken::new(),
+        cancel: &NEVER,
     }
 }
 
@@ -63,8 +65,12 @@ async fn what_a_component_asked_to_wait_is_not_counted() {
 #[tokio::test]
 async fn a_cancel_ends_what_does_not_return_after_the_grace() {
     let engine = engine();
-    let bounds = bounds(None);
-    bounds.cancel.cancel();
+    let cancel = CancellationToken::new();
+    cancel.cancel();
+    let bounds = Bounds {
+        call: None,
+        cancel: &cancel,
+    };
     let for_ever = Box::pin(std::future::pending::<()>());
     assert_eq!(
         run(engine.inner(), Arc::default(), bounds, for_ever).await,

@@ -17,24 +17,21 @@ use std::sync::Arc;
 pub(crate) type Place = usize;
 
 /// The innermost warm instance that is entered, and those around it.
+#[derive(Clone)]
 struct Frame {
     place: Place,
     outer: Option<Arc<Frame>>,
 }
 
 tokio::task_local! {
-    static STACK: Option<Arc<Frame>>;
-}
-
-fn current() -> Option<Arc<Frame>> {
-    STACK.try_with(Clone::clone).ok().flatten()
+    static STACK: Option<Frame>;
 }
 
 /// Whether the caller runs, however indirectly, inside of a call of this one.
 pub(crate) fn holds(place: Place) -> bool {
     STACK
         .try_with(|innermost| {
-            let frames = std::iter::successors(innermost.as_ref(), |frame| frame.outer.as_ref());
+            let frames = std::iter::successors(innermost.as_ref(), |frame| frame.outer.as_deref());
             frames.into_iter().any(|frame| frame.place == place)
         })
         .unwrap_or(false)
@@ -45,10 +42,13 @@ pub(crate) fn within<F: Future>(
     place: Option<Place>,
     future: F,
 ) -> impl Future<Output = F::Output> {
-    let outer = current();
+    let around = STACK.try_with(Clone::clone).ok().flatten();
     let stack = match place {
-        Some(place) => Some(Arc::new(Frame { place, outer })),
-        None => outer,
+        Some(place) => Some(Frame {
+            place,
+            outer: around.map(Arc::new),
+        }),
+        None => around,
     };
     STACK.scope(stack, future)
 }

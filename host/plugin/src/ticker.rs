@@ -5,14 +5,15 @@
 //! Entering costs two atomic operations while the thread is awake, which on a
 //! stream of chunks it always is.
 //!
-//! Time is counted in these ticks, not by a clock: reading the counter costs
-//! nothing, and a component that computes for less than a tick between two
-//! waits is charged the right amount on average.
+//! Time is counted in these ticks: reading the counter costs nothing, and a
+//! component that computes for less than a tick between two waits is charged the
+//! right amount on average. How many ticks have passed is the clock's to say, as
+//! the thread wakes up late, and always a little.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::{self, Thread};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use wasmtime::EngineWeak;
 
@@ -109,6 +110,7 @@ fn start(shared: Arc<Shared>) -> Thread {
 
 fn tick(shared: &Shared) {
     let mut idle = 0;
+    let mut clock = Clock::start();
     while !shared.stop.load(Ordering::SeqCst) {
         if shared.running.load(Ordering::SeqCst) > 0 {
             idle = 0;
@@ -124,13 +126,64 @@ fn tick(shared: &Shared) {
             }
             shared.parked.store(false, Ordering::SeqCst);
             idle = 0;
+            clock = Clock::start();
             continue;
         }
-        thread::sleep(TICK);
-        shared.ticks.fetch_add(1, Ordering::Relaxed);
+        thread::sleep(clock.left(Instant::now()));
+        let passed = clock.passed(Instant::now());
+        if passed == 0 {
+            continue;
+        }
+        shared.ticks.fetch_add(passed, Ordering::Relaxed);
         let Some(engine) = shared.engine.upgrade() else {
             return;
         };
+        // One is enough for whoever looks: it then reads the ticks.
         engine.increment_epoch();
+    }
+}
+
+/// Ticks since it was started, each counted once.
+struct Clock {
+    started: Instant,
+    counted: u64,
+}
+
+impl Clock {
+    fn start() -> Self {
+        Self {
+            started: Instant::now(),
+            counted: 0,
+        }
+    }
+
+    /// Until the next tick.
+    fn left(&self, now: Instant) -> Duration {
+        let next = u32::try_from(self.counted + 1).unwrap_or(u32::MAX);
+        (self.started + TICK.saturating_mul(next)).saturating_duration_since(now)
+    }
+
+    /// Ticks that were not counted yet.
+    fn passed(&mut self, now: Instant) -> u64 {
+        let all = now.saturating_duration_since(self.started).as_nanos() / TICK.as_nanos();
+        let all = u64::try_from(all).unwrap_or(u64::MAX);
+        let passed = all.saturating_sub(self.counted);
+        self.counted += passed;
+        passed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_wakes_up_late_counts_what_it_missed_and_aims_at_the_next_tick() {
+        let mut clock = Clock::start();
+        let at = |milliseconds| clock.started + Duration::from_millis(milliseconds);
+        let times = [at(9), at(10), at(12), at(41), at(50)];
+        assert_eq!(clock.left(times[0]), Duration::from_millis(1));
+        assert_eq!(times.map(|time| clock.passed(time)), [0, 1, 0, 3, 1]);
+        assert_eq!(clock.left(times[4]), TICK);
     }
 }

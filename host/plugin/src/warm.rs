@@ -93,7 +93,10 @@ impl<G: Export> Warm<G> {
         if self.is_on_the_stack() {
             return Err(self.shared.skip(function));
         }
-        let mut slot = self.slot.lock().await;
+        let mut slot = match self.slot.try_lock() {
+            Ok(slot) => slot,
+            Err(_) => self.slot.lock().await,
+        };
         if generation.is_some_and(|wanted| slot.live.is_none() || wanted != slot.generation) {
             return Err(CallError::Gone {
                 row: self.shared.id().to_owned(),
