@@ -405,3 +405,27 @@ fn grants_and_limits_of_a_lock_that_mean_nothing_name_it_and_the_command() {
         }
     }
 }
+
+/// The official prompt, installed under another name: all its sections are taken.
+#[test]
+fn a_prompt_plugin_whose_sections_are_taken_costs_itself() {
+    let scratch = Scratch::new();
+    scratch.install(
+        "headless",
+        "acme:prompt",
+        "target/components/prompt-base.wasm",
+    );
+    let ended = task(
+        &scratch,
+        &json!([]),
+        &[],
+        "- {id: prompt, grants: [session]}\n",
+    );
+    let told = line(&ended);
+    for part in [
+        "row prompt is left out of the prompt: row system-prompt has a section ",
+        "dsh plugin disable prompt",
+    ] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+}
