@@ -12,6 +12,7 @@ use dsh_profile::launch::Boot;
 use dsh_profile::{
     Composition, Environment, Home, Implementation, Inputs, Packages, Profile, Row, Scope, Settings,
 };
+use serde_json::Value;
 
 use crate::arguments::usage;
 use crate::exit::Failure;
@@ -264,10 +265,25 @@ pub(crate) async fn mount_row(
         id: row.id.clone(),
         component,
         config: row.config.to_string(),
-        grants: Grants::parse(&row.grants)?,
+        grants: Grants::parse(&grants_of(row))?,
         limits,
     };
     Ok(engine.mount(row).await?)
+}
+
+/// What a row may do. The tools of an installed plugin are taken by the names that
+/// were granted to it: where the lock has none, there are none. Bundles and
+/// patches name what they mount themselves.
+fn grants_of(row: &Row) -> Value {
+    let mut grants = row.grants.clone();
+    if row.plugin.is_some()
+        && row.locked_grants
+        && let Some(members) = grants.as_object_mut()
+        && !members.contains_key("tool-names")
+    {
+        members.insert("tool-names".to_owned(), Value::Array(vec![]));
+    }
+    grants
 }
 
 async fn load(engine: &Engine, packages: &Packages, row: &Row) -> Result<Arc<Component>, Fault> {

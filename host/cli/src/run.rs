@@ -365,12 +365,24 @@ fn tools(
 
 fn prompts(mounts: &[Mount], identity: &Arc<CallIdentity>, log: &Arc<Log>) -> Prompts {
     let host: Vec<Arc<dyn PromptSource>> = vec![Arc::new(HostFacts::new(Arc::clone(log)))];
-    let rows = mounts.iter().filter_map(|mount| {
-        let prompt = mount.mounted.prompt()?;
+    let (mut rows, mut guests) = (Vec::new(), Vec::new());
+    for mount in mounts {
+        let Some(prompt) = mount.mounted.prompt() else {
+            continue;
+        };
         let source = ComponentPrompt::new(&mount.row.id, prompt, Arc::clone(identity));
-        Some(Arc::new(source) as Arc<dyn PromptSource>)
-    });
-    Prompts::new(vec![host, rows.collect()])
+        let into = if mount.row.plugin.is_some() {
+            &mut guests
+        } else {
+            &mut rows
+        };
+        into.push(Arc::new(source) as Arc<dyn PromptSource>);
+    }
+    Prompts::new(vec![host, rows]).with_guests(guests, |row, why| {
+        report::line(format_args!(
+            "row {row} is left out of the prompt: {why}; if that stays so, run `dsh plugin disable {row}`"
+        ));
+    })
 }
 
 fn dispatch(

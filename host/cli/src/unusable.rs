@@ -7,7 +7,7 @@
 use std::path::Path;
 
 use dsh_plugin::Error;
-use dsh_profile::Row;
+use dsh_profile::{Row, for_profile};
 
 /// Why a row cannot be used.
 pub(crate) enum Fault {
@@ -27,7 +27,9 @@ impl Fault {
     /// One line, for a row of a profile with this lock, with the file that the
     /// row's last word is in.
     pub(crate) fn text(self, row: &Row, lock: &Path) -> String {
-        let text = self.reason(row, lock);
+        let profile = lock.parent().and_then(Path::file_name);
+        let profile = profile.unwrap_or_default().to_string_lossy();
+        let text = for_profile(&profile, &self.reason(row, lock));
         match row.patched_by.last().unwrap_or(&row.origin) {
             layer if layer.contains('/') && !text.contains(layer.as_str()) => {
                 format!("{text}; mend or disable the row in {layer}")

@@ -12,7 +12,7 @@ mod document;
 use crate::{Environment, Error, Home, Source, file};
 use document::Refs;
 use std::fmt;
-use std::fs::{File, Metadata};
+use std::fs::Metadata;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -141,7 +141,7 @@ impl fmt::Debug for CredentialStore {
 }
 
 fn load(path: &Path) -> Result<(Stamp, Refs), Error> {
-    let file = match File::open(path) {
+    let file = match file::open_regular(path) {
         Ok(file) => file,
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok((None, Refs::new())),
         Err(e) => return Err(Error::io("read", path, e)),

@@ -181,3 +181,13 @@ fn no_debug_output_holds_a_secret() {
     );
     assert!(!shown.contains("sk-"), "{shown}");
 }
+
+#[test]
+fn a_pipe_in_the_documents_place_is_refused_and_not_waited_for() {
+    let fixture = fixture();
+    let path = fixture.home.path().join(".credentials.yaml");
+    let mode = rustix::fs::Mode::from_raw_mode(0o600);
+    rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    let error = fixture.open(&[]).unwrap_err().to_string();
+    assert!(error.contains("not a regular file"), "{error}");
+}

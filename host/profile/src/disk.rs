@@ -36,7 +36,7 @@ impl Disk for Real {
                 } else {
                     Err(io::Error::new(
                         io::ErrorKind::NotADirectory,
-                        "it is there and no directory",
+                        "a link or a file is there; dsh keeps it as a directory of its own",
                     ))
                 }
             }

@@ -5,6 +5,7 @@
 //! reported. Two rows of one id are fatal, since nobody could say which is meant.
 
 use crate::entry::Entry;
+use crate::home::for_profile;
 use crate::yaml::{Kind, Node};
 use crate::{
     Composition, Environment, Error, Home, Implementation, Pin, Problem, Row, Settings, Tree,
@@ -105,7 +106,7 @@ impl Walk<'_> {
     fn left_out(&mut self, id: &str, why: &str) {
         self.composition.problems.push(Problem {
             row: Some(id.to_owned()),
-            message: format!("row {id}: {why}; left out"),
+            message: for_profile(&self.tree.profile, &format!("row {id}: {why}; left out")),
         });
     }
 

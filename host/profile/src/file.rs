@@ -36,6 +36,23 @@ pub(crate) fn read_optional(path: &Path) -> Result<Option<String>, Error> {
     }
 }
 
+/// Opens a regular file; a pipe, which would be waited for, is an error.
+pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
+    use rustix::fs::OFlags;
+    use std::os::unix::fs::OpenOptionsExt;
+    let file = File::options()
+        .read(true)
+        .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
+        .open(path)?;
+    if file.metadata()?.is_file() {
+        return Ok(file);
+    }
+    Err(io::Error::new(
+        io::ErrorKind::InvalidInput,
+        "not a regular file",
+    ))
+}
+
 /// The rest of an open file.
 pub(crate) fn read_open(file: File) -> io::Result<String> {
     let mut bytes = Vec::new();

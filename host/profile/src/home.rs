@@ -27,7 +27,7 @@ const HEADLESS: &str = "headless";
 const MANIFEST_TEMPLATE: &str = "\
 # The bundles that this profile starts from, in order. They bring its rows;
 # what you want otherwise goes into cordis.patch.yml beside this file.
-bundles: BUNDLES
+bundles: [base, headless]
 ";
 
 const PATCH_TEMPLATE: &str = "\
@@ -158,13 +158,13 @@ impl Profile {
         let dir = home.path().join("profiles").join(name);
         let own = dir.join(MANIFEST);
         if name == HEADLESS && !own.exists() && !dir.join(UPSTREAM).exists() {
-            make(&dir, "[base, headless]", name)?;
+            make(&dir, name)?;
         }
         Self::read(home, name)
     }
 
-    /// Opens a profile, and makes it where there is none: of the bundle `base`, or
-    /// for `headless` as [`Profile::open`] does. Also whether it was made now.
+    /// Opens a profile, and makes it where there is none, so that it runs tasks as
+    /// `headless` does. Also whether it was made now.
     ///
     /// # Errors
     /// As [`Profile::open`].
@@ -172,9 +172,7 @@ impl Profile {
         if let Some(found) = Self::find(home, name)? {
             return Ok((found, false));
         }
-        if name != HEADLESS {
-            make(&home.path().join("profiles").join(name), "[base]", name)?;
-        }
+        make(&home.path().join("profiles").join(name), name)?;
         Ok((Self::open(home, name)?, true))
     }
 
@@ -289,13 +287,17 @@ impl Profile {
         }
         let mut tree = Tree::compose(layers, problems)?;
         tree.installed = installed;
+        tree.profile.clone_from(&self.name);
         Ok(tree)
     }
 
     /// The installed plugins that may be used. Whatever is wrong with the lock, or
     /// with a plugin, costs a line and what it is about.
     fn usable(&self, problems: &mut Vec<Problem>) -> Vec<Installed> {
-        let mut say = |message: String| problems.push(Problem { row: None, message });
+        let mut say = |message: String| {
+            let message = for_profile(&self.name, &message);
+            problems.push(Problem { row: None, message });
+        };
         let lock = match self.lock() {
             Ok(lock) => lock,
             Err(error) => {
@@ -329,13 +331,26 @@ impl Profile {
 }
 
 /// Writes the files of a new profile.
-fn make(dir: &Path, bundles: &str, name: &str) -> Result<(), Error> {
+fn make(dir: &Path, name: &str) -> Result<(), Error> {
     fs::create_dir_all(dir).map_err(|e| Error::io("make", dir, e))?;
     write_new(&dir.join(PATCH), &PATCH_TEMPLATE.replace("NAME", name))?;
-    write_new(
-        &dir.join(MANIFEST),
-        &MANIFEST_TEMPLATE.replace("BUNDLES", bundles),
-    )
+    write_new(&dir.join(MANIFEST), MANIFEST_TEMPLATE)
+}
+
+/// A text whose commands (`dsh plugin …`) are for this profile. Without a name they
+/// are for `headless`.
+#[must_use]
+pub fn for_profile(name: &str, text: &str) -> String {
+    if name == HEADLESS {
+        return text.to_owned();
+    }
+    let plain = |c: char| c.is_alphanumeric() || "-_.".contains(c);
+    let name = if name.chars().all(plain) {
+        name.to_owned()
+    } else {
+        format!("'{}'", name.replace('\'', "'\\''"))
+    };
+    text.replace("`dsh plugin ", &format!("`dsh plugin --profile {name} "))
 }
 
 fn check_name(name: &str) -> Result<(), Error> {

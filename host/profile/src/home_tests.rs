@@ -312,13 +312,13 @@ fn a_home_that_cannot_be_written_still_gives_an_anonymous_id() {
 }
 
 #[test]
-fn a_profile_that_is_made_has_the_base_and_is_made_once() {
+fn a_profile_that_is_made_runs_tasks_and_is_made_once() {
     let dir = tempfile::tempdir().unwrap();
     let home = home_in(&dir);
-    for (name, bundles) in [("mine", &["base"][..]), ("headless", &["base", "headless"])] {
+    for name in ["mine", "headless"] {
         let (profile, made) = Profile::open_or_make(&home, name).unwrap();
         assert!(made);
-        assert_eq!(profile.bundles, bundles);
+        assert_eq!(profile.bundles, ["base", "headless"]);
         profile.compose(Scope::All(&[])).unwrap();
         let patch = fs::read_to_string(profile.dir().join(PATCH)).unwrap();
         assert!(patch.contains(&format!("--profile {name} ")), "{patch}");
@@ -357,4 +357,22 @@ fn a_profile_of_upstream_is_opened_and_has_a_lock_beside_its_manifest() {
     change.commit().unwrap();
     assert!(!profile.dir().join(MANIFEST).exists());
     assert_eq!(profile.lock().unwrap().plugins.len(), 1);
+}
+
+#[test]
+fn commands_in_a_text_are_for_the_profile_that_it_is_about() {
+    let text = "x; run `dsh plugin add /x`, or `dsh plugin remove a:b`";
+    for (name, wanted) in [
+        ("headless", text),
+        (
+            "work",
+            "x; run `dsh plugin --profile work add /x`, or `dsh plugin --profile work remove a:b`",
+        ),
+        (
+            "it's",
+            "x; run `dsh plugin --profile 'it'\\''s' add /x`, or `dsh plugin --profile 'it'\\''s' remove a:b`",
+        ),
+    ] {
+        assert_eq!(for_profile(name, text), wanted);
+    }
 }

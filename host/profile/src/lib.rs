@@ -63,7 +63,7 @@ pub use data::{PluginData, PluginMap, Reach};
 pub use environment::{Environment, Source};
 pub use error::Error;
 pub use evaluate::Inputs;
-pub use home::{Home, Profile};
+pub use home::{Home, Profile, for_profile};
 pub use lock::{Damaged, Installed, Lock, LockedRow, Pin, is_digest, is_plugin_name, is_row_id};
 pub use packages::{Packages, Swept, digest};
 pub use policy::Policy;

@@ -361,4 +361,6 @@ fn h61_no_text_of_a_lock_reaches_a_terminal_as_an_escape() {
         let line = &lock.damaged[0].message;
         assert!(line.contains(key) && !line.contains('\u{1b}'), "{line:?}");
     }
+    let turned = beside("b:b", &format!("digest = \"{B}\"\ntools = [\"a\\u202Eb\"]"));
+    assert!(turned.damaged[0].message.is_ascii(), "{turned:?}");
 }

@@ -188,7 +188,10 @@ fn grants_that_were_given_to_other_bytes_are_none() {
     other.granted_to = B.into();
     let case = Case::new(vec![other], "");
     let (line, _) = case.problem();
-    assert!(line.contains("dsh plugin grant acme:weather"), "{line}");
+    assert!(
+        line.contains("dsh plugin --profile mine grant acme:weather"),
+        "{line}"
+    );
     let rows = case.compose().unwrap().rows;
     let row = rows.iter().find(|row| row.id == "weather").unwrap();
     assert_eq!(row.grants, json!({}));
@@ -340,13 +343,16 @@ fn a_persons_own_row_of_a_plugin_has_the_grants_that_it_says() {
 
     let (line, _) = Case::new(vec![], &insert("")).problem();
     assert!(
-        line.contains("row mine: ") && line.contains("dsh plugin add"),
+        line.contains("row mine: ") && line.contains("dsh plugin --profile mine add"),
         "{line}"
     );
     let mut off = weather();
     off.disabled = true;
     let (line, _) = Case::new(vec![off], &insert("")).problem();
-    assert!(line.contains("dsh plugin enable acme:weather"), "{line}");
+    assert!(
+        line.contains("dsh plugin --profile mine enable acme:weather"),
+        "{line}"
+    );
     assert_eq!(
         Case::new(vec![], &insert(", disabled: true"))
             .compose()

@@ -42,6 +42,15 @@ impl Policy {
 
     fn of(map: &Map) -> Result<Self, Fault> {
         let mut policy = Self::default();
+        // A misspelt word must not be a demand that nobody hears.
+        const KNOWN: [&str; 3] = ["bundles", "signatures", "trusted-keys"];
+        if let Some((key, node)) = map.0.iter().find(|(key, _)| !KNOWN.contains(&key.as_str())) {
+            let message = format!(
+                "profile.yml has no member {key:?}; it has {}",
+                KNOWN.join(", ")
+            );
+            return Err(fault(node, &message));
+        }
         if let Some(node) = map.get("signatures") {
             policy.required = match node.as_str() {
                 Some("required") => true,

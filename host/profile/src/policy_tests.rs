@@ -42,7 +42,12 @@ fn what_cannot_be_asked_is_refused_with_its_line() {
         ),
         ("signatures: true\n", 1, "`required` or `optional`"),
         (
-            "a: 1\n\nsignatures: sigstore\n",
+            "bundles: []\nsignature: required\n",
+            2,
+            "no member \"signature\"",
+        ),
+        (
+            "bundles: []\n\nsignatures: sigstore\n",
             3,
             "cannot be checked in full",
         ),

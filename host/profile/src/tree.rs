@@ -50,6 +50,8 @@ pub struct Tree {
     pub(crate) problems: Vec<Problem>,
     /// The plugins that rows may mount.
     pub(crate) installed: Vec<Installed>,
+    /// The profile's name, for messages.
+    pub(crate) profile: String,
     warnings: Vec<Warning>,
 }
 
@@ -61,6 +63,7 @@ impl Tree {
             labels: Vec::new(),
             problems,
             installed: Vec::new(),
+            profile: String::new(),
             warnings: Vec::new(),
         };
         let mut taken = taken_ids(&layers);

@@ -4,12 +4,17 @@
 //! Sections come from layers: the host's own, then the rows'. A nearer layer
 //! shadows a farther one by name; a name twice in one layer is a fault and not a
 //! choice. Texts stand as they are: whoever makes one fills its own variables in.
+//!
+//! Installed plugins are *guests*: they add to the prompt and take nothing from
+//! it. One that fails, or whose section has a name that is taken, is left out for
+//! the step and told of once, as a stranger must not be able to end every turn.
 
 mod component;
 mod facts;
 mod snapshot;
 
-use std::sync::Arc;
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use dsh_plugin::api::{Place, PluginError, PromptSection};
@@ -41,10 +46,28 @@ pub trait PromptSource: Send + Sync {
     ) -> Result<Vec<PromptSection>, PluginError>;
 }
 
-/// All sources of an agent, a list for each layer, farthest first.
+/// Told of a guest's row, and why it is left out of the prompt.
+type Tell = dyn Fn(&str, &str) + Send + Sync;
+
+/// All sources of an agent, a list for each layer, farthest first; then guests.
 #[derive(Default)]
 pub struct Prompts {
     layers: Vec<Vec<Arc<dyn PromptSource>>>,
+    guests: Vec<Arc<dyn PromptSource>>,
+    tell: Option<Box<Tell>>,
+    told: Mutex<HashSet<String>>,
+}
+
+/// A section, and the row that gave it.
+struct Given<'a> {
+    section: PromptSection,
+    row: &'a str,
+}
+
+impl Given<'_> {
+    fn is_named_like(&self, other: &PromptSection) -> bool {
+        self.section.place == other.place && self.section.name == other.name
+    }
 }
 
 /// The prompt of one step.
@@ -58,14 +81,30 @@ impl Prompts {
     /// Takes the layers, farthest first.
     #[must_use]
     pub fn new(layers: Vec<Vec<Arc<dyn PromptSource>>>) -> Self {
-        Self { layers }
+        Self {
+            layers,
+            ..Self::default()
+        }
+    }
+
+    /// Adds installed plugins, in order. `tell` hears once of each row that is left
+    /// out: its name, and why.
+    #[must_use]
+    pub fn with_guests(
+        mut self,
+        guests: Vec<Arc<dyn PromptSource>>,
+        tell: impl Fn(&str, &str) + Send + Sync + 'static,
+    ) -> Self {
+        self.guests = guests;
+        self.tell = Some(Box::new(tell));
+        self
     }
 
     /// Asks every source and puts the sections in order; then the waterfall
     /// `system-prompt/assemble` may edit them.
     ///
     /// # Errors
-    /// A source that fails, a name twice in a layer, two `complete` sections.
+    /// A source of a layer that fails, a name twice in one, two `complete` sections.
     pub(crate) async fn assemble(
         &self,
         variables: &Json,
@@ -73,33 +112,50 @@ impl Prompts {
         dispatch: &Dispatch,
         signal: &Signal,
     ) -> Result<Assembly, AgentError> {
-        let mut sections: Vec<PromptSection> = Vec::new();
+        let mut sections: Vec<Given<'_>> = Vec::new();
         for layer in &self.layers {
-            let mut of_layer: Vec<PromptSection> = Vec::new();
+            let mut of_layer: Vec<Given<'_>> = Vec::new();
             for source in layer {
                 let failed = |error: PluginError| {
                     AgentError::Prompt(format!("{}: {}", source.name(), error.message))
                 };
                 for section in source.sections(variables, scope).await.map_err(failed)? {
-                    if of_layer
-                        .iter()
-                        .any(|other| other.place == section.place && other.name == section.name)
-                    {
-                        let name = &section.name;
+                    let twin = of_layer.iter().find(|other| other.is_named_like(&section));
+                    if let Some(twin) = twin {
                         return Err(AgentError::Prompt(format!(
-                            "two rows give a section \"{name}\""
+                            "two rows give a section \"{}\": {} and {}",
+                            section.name,
+                            twin.row,
+                            source.name()
                         )));
                     }
-                    of_layer.push(section);
+                    of_layer.push(Given {
+                        section,
+                        row: source.name(),
+                    });
                 }
             }
-            sections.retain(|far| {
-                !of_layer
-                    .iter()
-                    .any(|near| near.place == far.place && near.name == far.name)
-            });
+            sections.retain(|far| !of_layer.iter().any(|near| near.is_named_like(&far.section)));
             sections.append(&mut of_layer);
         }
+        for guest in &self.guests {
+            match guest.sections(variables, scope).await {
+                Ok(offered) => match welcome(&sections, &offered) {
+                    Ok(()) => sections.extend(offered.into_iter().map(|section| Given {
+                        section,
+                        row: guest.name(),
+                    })),
+                    Err(why) => self.leave_out(guest.name(), &why),
+                },
+                // The turn is over, which is no fault of the guest's.
+                Err(error) if signal.aborted() => {
+                    let name = guest.name();
+                    return Err(AgentError::Prompt(format!("{name}: {}", error.message)));
+                }
+                Err(error) => self.leave_out(guest.name(), &error.message),
+            }
+        }
+        let sections = sections.into_iter().map(|given| given.section).collect();
         let assembled = Assembly::of(sections)?;
         if !dispatch.listens("system-prompt/assemble", None) {
             return Ok(assembled);
@@ -119,6 +175,46 @@ impl Prompts {
             .map_err(|error| AgentError::Prompt(error.to_string()))?;
         assembled.edited(&edited)
     }
+}
+
+impl Prompts {
+    fn leave_out(&self, row: &str, why: &str) {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(tell) = &self.tell
+            && told.insert(row.to_owned())
+        {
+            tell(row, why);
+        }
+    }
+}
+
+/// Whether a guest's sections may stand beside what is there.
+fn welcome(there: &[Given<'_>], offered: &[PromptSection]) -> Result<(), String> {
+    for (index, section) in offered.iter().enumerate() {
+        let name = &section.name;
+        if let Some(twin) = there.iter().find(|other| other.is_named_like(section)) {
+            return Err(format!("row {} has a section {name:?} already", twin.row));
+        }
+        let same = |other: &PromptSection| {
+            other.place == section.place
+                && (other.name == *name || other.complete && section.complete)
+        };
+        if offered[..index].iter().any(same) {
+            return Err(format!(
+                "it gives the section {name:?} twice, or two that want to be the only one"
+            ));
+        }
+        let only = |other: &&Given<'_>| {
+            other.section.place == section.place && other.section.complete && section.complete
+        };
+        if let Some(other) = there.iter().find(only) {
+            return Err(format!(
+                "its section {name:?} wants to be the only one, and so does row {}'s",
+                other.row
+            ));
+        }
+    }
+    Ok(())
 }
 
 impl Assembly {

@@ -119,3 +119,114 @@ async fn contexts_are_a_list_of_their_own() {
         ["fact"]
     );
 }
+
+/// Fails, as a plugin that traps.
+struct Failing;
+
+#[async_trait]
+impl PromptSource for Failing {
+    fn name(&self) -> &str {
+        "failing"
+    }
+
+    async fn sections(&self, _: &Json, _: &CallScope) -> Result<Vec<PromptSection>, PluginError> {
+        Err(PluginError::new("TRAP", "it crashed"))
+    }
+}
+
+#[tokio::test]
+async fn a_guest_adds_to_the_prompt_and_takes_nothing_from_it() {
+    let own = |name| section(name, 200.0, "more");
+    let contexts = PromptSection {
+        place: Place::Context,
+        ..section("x", 0.0, "fact")
+    };
+    let cases: Vec<(Arc<dyn PromptSource>, &str, &str)> = vec![
+        (Arc::new(Fixed("guest", vec![own("y")])), "base\n\nmore", ""),
+        // The name is taken in the other place only.
+        (Arc::new(Fixed("guest", vec![contexts])), "base", ""),
+        (
+            Arc::new(Fixed("guest", vec![own("y"), own("x")])),
+            "base",
+            "guest: row base has a section \"x\" already",
+        ),
+        (
+            Arc::new(Fixed("guest", vec![own("y"), own("y")])),
+            "base",
+            "guest: it gives the section \"y\" twice, or two that want to be the only one",
+        ),
+        (
+            Arc::new(Fixed("guest", vec![complete("y"), complete("z")])),
+            "base",
+            "guest: it gives the section \"z\" twice, or two that want to be the only one",
+        ),
+        (
+            Arc::new(Fixed("guest", vec![complete("y")])),
+            "only this",
+            "",
+        ),
+        (Arc::new(Failing), "base", "failing: it crashed"),
+    ];
+    for (guest, system, told) in cases {
+        let heard = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let into = Arc::clone(&heard);
+        let base = Fixed("base", vec![section("x", 0.0, "base")]);
+        let prompts =
+            Prompts::new(vec![vec![Arc::new(base)]]).with_guests(vec![guest], move |row, why| {
+                into.lock().unwrap().push(format!("{row}: {why}"));
+            });
+        // It is told of once, however many steps there are.
+        for _ in 0..2 {
+            let (dispatch, signal) = (Dispatch::new(Vec::new()).unwrap(), Signal::new());
+            let scope = CallScope::default();
+            let assembly = prompts
+                .assemble(&Json::empty_object(), &scope, &dispatch, &signal)
+                .await
+                .unwrap();
+            assert_eq!(assembly.system(), system);
+        }
+        let wanted: Vec<&str> = Some(told)
+            .into_iter()
+            .filter(|told| !told.is_empty())
+            .collect();
+        assert_eq!(*heard.lock().unwrap(), wanted);
+    }
+}
+
+#[tokio::test]
+async fn two_guests_of_one_name_are_told_apart_by_their_order() {
+    let guest = |row, text| {
+        let source = Fixed(row, vec![complete("z"), section("y", 0.0, text)]);
+        Arc::new(source) as Arc<dyn PromptSource>
+    };
+    let heard = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let into = Arc::clone(&heard);
+    let prompts = Prompts::new(Vec::new()).with_guests(
+        vec![guest("one", "1"), guest("two", "2")],
+        move |row, why| into.lock().unwrap().push(format!("{row}: {why}")),
+    );
+    let (dispatch, signal) = (Dispatch::new(Vec::new()).unwrap(), Signal::new());
+    let scope = CallScope::default();
+    let assembly = prompts
+        .assemble(&Json::empty_object(), &scope, &dispatch, &signal)
+        .await
+        .unwrap();
+    assert_eq!(assembly.system(), "only this");
+    assert_eq!(
+        *heard.lock().unwrap(),
+        ["two: row one has a section \"z\" already"]
+    );
+}
+
+#[tokio::test]
+async fn a_guest_that_fails_as_the_turn_is_given_up_is_not_blamed() {
+    let prompts = Prompts::new(Vec::new())
+        .with_guests(vec![Arc::new(Failing)], |row, why| panic!("{row}: {why}"));
+    let (dispatch, signal) = (Dispatch::new(Vec::new()).unwrap(), Signal::new());
+    signal.abort(crate::cancel::CancelCause::User);
+    let scope = CallScope::default();
+    let assembly = prompts
+        .assemble(&Json::empty_object(), &scope, &dispatch, &signal)
+        .await;
+    assert!(assembly.is_err());
+}

@@ -17,7 +17,7 @@ fn built(path: &str) -> Vec<u8> {
     fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// A tool `c_count`, which needs no grant.
+/// A tool `c_count`, which needs no grant but its name.
 const COUNT: &str = "target/guests/c.wasm";
 
 /// The tool `bash`, which needs some.
@@ -42,12 +42,19 @@ impl Installing for Scratch {
         let mut change = profile.change().unwrap();
         let digest = change.packages().put(&built(component)).unwrap();
         let (_, id) = name.split_once(':').unwrap();
+        let tool = if component == COUNT {
+            "c_count"
+        } else {
+            "bash"
+        };
+        let grants = json!({"tool-names": [tool]});
         change.lock().put(Installed {
             name: name.into(),
             version: "0.3.1".into(),
             source: "/from/here.wasm".into(),
             digest: digest.clone(),
             contract: "0.1.0".into(),
+            grants: grants.as_object().unwrap().clone(),
             granted_to: digest.clone(),
             rows: vec![LockedRow {
                 id: id.into(),
@@ -126,7 +133,7 @@ fn the_dump_shows_a_plugins_rows_under_its_name_and_patches_address_them() {
         );
         ended.stdout
     };
-    let row = "- id: count\n  component: acme:count\n";
+    let row = "- id: count\n  component: acme:count\n  grants:\n    tool-names:\n      - c_count\n";
     let plain = dump(&["--dump-config"]);
     assert!(
         plain.contains(&format!("# == acme:count 0.3.1\n{row}")),
@@ -242,6 +249,25 @@ fn a_tool_name_that_is_taken_stays_with_who_had_it() {
         "{told}"
     );
     assert_eq!(scratch.record().results()[0].1, None);
+}
+
+#[test]
+fn the_tools_of_a_plugin_are_there_by_the_names_that_were_granted() {
+    let scratch = Scratch::new();
+    scratch.install("headless", "acme:count", COUNT);
+    let sound = fs::read_to_string(scratch.installed_lock()).unwrap();
+    let none = sound.replace("tool-names", "clock = true\n# tool-names");
+    assert_ne!(none, sound);
+    fs::write(scratch.installed_lock(), none).unwrap();
+    let ended = task(&scratch, &json!([]), &[], "");
+    let told = line(&ended);
+    for part in [
+        "row count is left out: ",
+        "the tool c_count",
+        "`dsh plugin grant acme:count tool-names=c_count`",
+    ] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
 }
 
 #[test]
@@ -368,6 +394,8 @@ fn grants_and_limits_of_a_lock_that_mean_nothing_name_it_and_the_command() {
         ),
     ] {
         let (head, rows) = sound.split_once("[[plugin.rows]]").unwrap();
+        // In the place of the grants that it has.
+        let (head, _) = head.split_once("[plugin.grants]").unwrap();
         let edited = format!("{head}{member}\n[[plugin.rows]]{rows}");
         fs::write(scratch.installed_lock(), edited).unwrap();
         let ended = task(&scratch, &json!([]), &[], "");
@@ -375,5 +403,29 @@ fn grants_and_limits_of_a_lock_that_mean_nothing_name_it_and_the_command() {
         for part in ["row count is left out: acme:count 0.3.1: ", says, &lock] {
             assert!(told.contains(part), "{part}: {told}");
         }
+    }
+}
+
+/// The official prompt, installed under another name: all its sections are taken.
+#[test]
+fn a_prompt_plugin_whose_sections_are_taken_costs_itself() {
+    let scratch = Scratch::new();
+    scratch.install(
+        "headless",
+        "acme:prompt",
+        "target/components/prompt-base.wasm",
+    );
+    let ended = task(
+        &scratch,
+        &json!([]),
+        &[],
+        "- {id: prompt, grants: [session]}\n",
+    );
+    let told = line(&ended);
+    for part in [
+        "row prompt is left out of the prompt: row system-prompt has a section ",
+        "dsh plugin disable prompt",
+    ] {
+        assert!(told.contains(part), "{part}: {told}");
     }
 }

@@ -1,7 +1,9 @@
 //! From the file's text to plugins, one by one.
 
 use super::write::unstorable;
-use super::{Damaged, FILE, Installed, Lock, VERSION, is_digest, is_plugin_name, is_row_id};
+use super::{
+    Damaged, FILE, Installed, Lock, VERSION, is_digest, is_obeyed, is_plugin_name, is_row_id,
+};
 use crate::{Error, yaml::Fault};
 use serde::Deserialize;
 use serde::de::IntoDeserializer;
@@ -118,7 +120,7 @@ impl Lock {
             .into_iter()
             .flat_map(|(key, list)| list.iter().map(move |text| (key, text)));
         for (key, text) in texts.into_iter().chain(lists) {
-            if text.is_empty() || text.contains(char::is_control) {
+            if text.is_empty() || text.contains(is_obeyed) {
                 return Some(format!(
                     "`{key}` must be text without control characters, and is {text:?}"
                 ));
@@ -196,7 +198,7 @@ impl std::fmt::Display for Broken<'_> {
             Some(name) if is_plugin_name(name) => {
                 write!(f, "plugin {name}: {reason}; left out; run `dsh plugin ")?;
                 match self.source {
-                    Some(source) if !source.contains(char::is_control) => {
+                    Some(source) if !source.contains(is_obeyed) => {
                         write!(f, "add {source}`")?;
                     }
                     _ => write!(f, "add SOURCE`")?,
