@@ -125,7 +125,8 @@ impl Mock {
         let (tell, told) = mpsc::channel();
         let (gate, gate_watch) = watch::channel(0);
         let for_thread = Arc::clone(&shared);
-        let thread = std::thread::spawn(move || run(&for_thread, &gate_watch, stopped, &tell, tls));
+        let thread =
+            std::thread::spawn(move || run(&for_thread, &gate_watch, stopped, &tell, tls.as_ref()));
         let address = told
             .recv()
             .expect("the mock's thread ended")
@@ -191,7 +192,7 @@ fn run(
     gate: &watch::Receiver<u64>,
     stopped: oneshot::Receiver<()>,
     tell: &mpsc::Sender<io::Result<SocketAddr>>,
-    tls: Option<TlsAcceptor>,
+    tls: Option<&TlsAcceptor>,
 ) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -208,7 +209,7 @@ fn run(
         let _ = tell.send(listener.local_addr());
         let accept = async {
             while let Ok((stream, _)) = listener.accept().await {
-                let (shared, gate, tls) = (Arc::clone(shared), gate.clone(), tls.clone());
+                let (shared, gate, tls) = (Arc::clone(shared), gate.clone(), tls.cloned());
                 tokio::spawn(async move {
                     // A client that goes away, or trusts no such server, is part of what tests do.
                     let _ = match tls {
