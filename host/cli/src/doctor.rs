@@ -18,7 +18,7 @@ use crate::arguments::usage;
 use crate::boot::Place;
 use crate::exit::Failure;
 use crate::words::{Flag, Read, Words, options, read};
-use crate::{embedded, report, run};
+use crate::{embedded, open, report, run};
 
 const FLAGS: [Flag; 2] = [
     Flag {
@@ -79,10 +79,17 @@ fn examine(place: &Place, name: &str) -> Sections {
         .as_ref()
         .and_then(|composed| composed.rows.as_ref())
         .is_none_or(run::guards_home);
+    let row = composed
+        .as_ref()
+        .and_then(|composed| composed.rows.as_ref()?.host("session-persistence-jsonl"));
+    let store = open::store(row, home.path());
     let cache = home.path().join("cache");
     thread::scope(|scope| {
         let files = scope.spawn(|| check_home(home, &inherited, &place.cwd));
-        let sessions = scope.spawn(|| dsh_store::check(&home.path().join("sessions")));
+        let sessions = scope.spawn(|| match &store {
+            Ok(store) => dsh_store::check(store),
+            Err(failure) => vec![Finding::wrong(failure.message())],
+        });
         let http = scope.spawn(|| dsh_http::check(|name| inherited.get(name).is_some()));
         let sandbox = scope.spawn(|| match run::machine(&inherited, home.path(), guard) {
             Ok(sandbox) => sandbox.check(&place.cwd),
@@ -123,13 +130,14 @@ fn examine(place: &Place, name: &str) -> Sections {
     })
 }
 
-/// What two checks came across is told once.
+/// What two checks came across is told once, whatever each adds behind it.
 fn once(sections: &mut Sections) {
     let mut told: Vec<String> = Vec::new();
     for (_, found) in sections {
         found.retain(|one| {
-            let new = one.level == Level::Ok || !told.contains(&one.what);
-            told.push(one.what.clone());
+            let what = one.what.split(';').next().unwrap_or_default();
+            let new = one.level == Level::Ok || !told.iter().any(|known| known == what);
+            told.push(what.to_owned());
             new
         });
     }

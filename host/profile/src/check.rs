@@ -2,7 +2,7 @@
 //! run reads it, so that what is told here is what a run would say.
 
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use dsh_check::Finding;
 use rustix::fs::Access;
@@ -45,6 +45,11 @@ pub fn check_home(home: &Home, env: &Environment, cwd: &Path) -> Vec<Finding> {
             "{at}/.env can be read by others; where it holds keys: chmod 600 {at}/.env"
         )));
     }
+    found.extend(
+        ["settings.yaml", "cordis.patch.yml", "profiles", "plugins"]
+            .iter()
+            .filter_map(|name| loose(&path.join(name))),
+    );
     for name in LOCK_FILES {
         if path.join(name).symlink_metadata().is_ok() {
             found.push(Finding::warning(format_args!(
@@ -54,6 +59,21 @@ pub fn check_home(home: &Home, env: &Environment, cwd: &Path) -> Vec<Finding> {
         }
     }
     found
+}
+
+/// Says so where others can write to what decides what `dsh` does. A group is
+/// often a person's own, so that is a warning.
+fn loose(path: &Path) -> Option<Finding> {
+    let mode = path.metadata().ok()?.mode();
+    let at = path.display();
+    let told = |who: &str| {
+        format!("{who} can write to {at}, and so change what dsh does; chmod go-w {at}")
+    };
+    match (mode & 0o002, mode & 0o020) {
+        (0, 0) => None,
+        (0, _) => Some(Finding::warning(told("its group"))),
+        _ => Some(Finding::wrong(told("others"))),
+    }
 }
 
 /// A file that was read without a fault, or is not there.
@@ -105,10 +125,8 @@ fn directory(path: &Path) -> Finding {
             meta.uid()
         ));
     }
-    if meta.mode() & 0o022 != 0 {
-        return Finding::wrong(format_args!(
-            "others can write to {at}, and so change what dsh does; chmod go-w {at}"
-        ));
+    if let Some(found) = loose(path) {
+        return found;
     }
     if rustix::fs::access(path, Access::WRITE_OK | Access::EXEC_OK).is_err() {
         return Finding::wrong(format_args!(
@@ -123,6 +141,16 @@ pub fn check_installed(home: &Home, profile: &Profile) -> Vec<Finding> {
     let mut found = Vec::new();
     let path = profile.lock_path();
     let at = path.display();
+    let files = ["", "profile.yml", "cordis.patch.yml", "dsh.lock"];
+    let files = files.iter().map(|name| profile.dir().join(name));
+    found.extend(files.filter_map(|file| loose(&file.components().collect::<PathBuf>())));
+    let held = profile.dir().join(".lock");
+    if held.symlink_metadata().is_ok_and(|meta| !meta.is_file()) {
+        found.push(Finding::wrong(format_args!(
+            "{} is no file, so no `dsh plugin` command can change the profile; remove it",
+            held.display()
+        )));
+    }
     if let Err(error) = profile.policy() {
         found.push(Finding::wrong(error));
     }
@@ -139,6 +167,15 @@ pub fn check_installed(home: &Home, profile: &Profile) -> Vec<Finding> {
     found.extend(lock.faults().map(Finding::wrong));
     let packages = Packages::at(home);
     for plugin in &lock.plugins {
+        let signed = plugin.fetched.as_ref().unwrap_or(&plugin.digest);
+        if plugin.signature.is_some() && !matches!(packages.signature(signed), Ok(Some(_))) {
+            found.push(Finding::wrong(format_args!(
+                "{at}: {}: it is said to be signed, and its signature is not there; run `dsh plugin \
+                 verify`, and add it again from {}",
+                plugin.label(),
+                plugin.source
+            )));
+        }
         match packages.read(&plugin.digest) {
             Ok(_) if plugin.granted_to != plugin.digest && !plugin.grants.is_empty() => {
                 found.push(Finding::wrong(format_args!(

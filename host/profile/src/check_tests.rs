@@ -52,6 +52,12 @@ fn a_home_that_others_could_change_or_that_is_none_is_wrong() {
     std::fs::create_dir(&path).unwrap();
     mode(&path, 0o755);
     told(&look(&home), Level::Ok, &["is yours and can be written"]);
+    mode(&path, 0o775);
+    told(
+        &look(&home),
+        Level::Warning,
+        &["its group can write", "chmod go-w"],
+    );
     mode(&path, 0o777);
     told(&look(&home), Level::Wrong, &["chmod go-w"]);
     std::fs::remove_dir(&path).unwrap();
@@ -76,6 +82,14 @@ fn files_that_a_run_would_refuse_are_told_with_what_to_do() {
     std::fs::write(path.join(".env"), "A=1\n").unwrap();
     mode(&path.join(".env"), 0o644);
     told(&look(&home), Level::Warning, &[".env", "chmod 600"]);
+    std::fs::remove_file(path.join(".credentials.yaml")).unwrap();
+    let bits = rustix::fs::Mode::from_raw_mode(0o600);
+    rustix::fs::mkfifoat(rustix::fs::CWD, path.join(".credentials.yaml"), bits).unwrap();
+    told(
+        &look(&home),
+        Level::Wrong,
+        &[".credentials.yaml", "not a regular file"],
+    );
 }
 
 #[test]
@@ -90,6 +104,11 @@ fn a_lock_that_was_edited_by_hand_and_a_package_that_is_gone_are_told() {
         Level::Ok,
         &["no plugins"],
     );
+    mode(&dir.join("profile.yml"), 0o666);
+    std::fs::create_dir(dir.join(".lock")).unwrap();
+    let found = check_installed(&home, &profile);
+    told(&found, Level::Wrong, &["profile.yml", "chmod go-w"]);
+    told(&found, Level::Wrong, &[".lock is no file", "remove it"]);
     std::fs::write(dir.join("dsh.lock"), "nonsense [").unwrap();
     told(
         &check_installed(&home, &profile),

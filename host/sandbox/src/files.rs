@@ -86,6 +86,11 @@ impl Files {
     }
 
     pub(crate) fn list_dir(&self, path: &str) -> Result<Vec<DirEntry>, Error> {
+        self.list_up_to(path, MAX_ENTRIES)
+    }
+
+    /// Refuses a directory of more entries.
+    pub(crate) fn list_up_to(&self, path: &str, max: usize) -> Result<Vec<DirEntry>, Error> {
         let pinned = pin(&self.fence, &self.absolute(path)?)?;
         if pinned.file_type() != FileType::Directory {
             return Err(Error::NotDirectory(pinned.path));
@@ -93,8 +98,8 @@ impl Files {
         let failed = |error| Error::io(&pinned.path, error);
         let mut entries = Vec::new();
         for entry in std::fs::read_dir(pinned.alias()).map_err(failed)? {
-            if entries.len() == MAX_ENTRIES {
-                let what = format!("a directory of more than {MAX_ENTRIES} entries");
+            if entries.len() == max {
+                let what = format!("a directory of more than {max} entries");
                 return Err(Error::TooLarge {
                     path: pinned.path,
                     what,
@@ -168,3 +173,7 @@ pub(crate) fn version(stat: &Stat) -> String {
 #[cfg(test)]
 #[path = "files_tests.rs"]
 pub(crate) mod tests;
+
+#[cfg(test)]
+#[path = "hostile_tests.rs"]
+mod hostile_tests;

@@ -1,28 +1,25 @@
 //! What is stored, by names and headers alone: a large store is looked at as
 //! quickly as it is listed.
 
-use std::path::Path;
-
 use dsh_check::Finding;
 
+use crate::Store;
 use crate::lock::{LOCK_FILE, holder, is_held};
 use crate::storage::Disk;
-use crate::{Store, StoreConfig};
 
 /// How many of a kind are named one by one.
 const NAMED: usize = 5;
 
-/// Lists the sessions below this root: which cannot be opened, which another
-/// process writes. Takes no lock, and makes nothing.
-pub fn check(root: &Path) -> Vec<Finding> {
-    let at = root.display();
+/// Lists a store's sessions: which cannot be opened, which another process
+/// writes. Keeps no lock, and makes nothing.
+pub fn check(store: &Store) -> Vec<Finding> {
+    let (root, at) = (store.root(), store.root().display());
     if root.symlink_metadata().is_err() {
         return vec![Finding::ok(format_args!(
             "there are no sessions yet ({at})"
         ))];
     }
-    let listed = Store::open(StoreConfig::new(root)).and_then(|store| store.list());
-    let entries = match listed {
+    let entries = match store.list() {
         Ok(entries) => entries,
         Err(error) => {
             return vec![Finding::wrong(format_args!(
@@ -76,19 +73,21 @@ mod tests {
     use dsh_check::Level;
 
     use super::*;
+    use crate::StoreConfig;
 
     #[test]
     fn a_damaged_log_and_a_held_lock_are_told_and_nothing_is_made() {
         let temp = tempfile::tempdir().unwrap();
         let root = temp.path().join("sessions");
-        assert_eq!(check(&root)[0].level, Level::Ok);
+        let store = Store::open(StoreConfig::new(&root)).unwrap();
+        assert_eq!(check(&store)[0].level, Level::Ok);
         assert!(!root.exists());
 
         let dir = root.join("--w--/bad");
         std::fs::create_dir_all(&dir).unwrap();
         std::fs::write(dir.join("session.jsonl"), "nonsense\n").unwrap();
         let lock = dir.join(LOCK_FILE);
-        let found = check(&root);
+        let found = check(&store);
         assert_eq!(found.len(), 1, "{found:?}");
         assert_eq!(found[0].level, Level::Wrong);
         assert!(
@@ -100,10 +99,16 @@ mod tests {
         let held = crate::lock::try_lock(&lock, &crate::lock::label())
             .unwrap()
             .unwrap();
-        let found = check(&root);
+        let found = check(&store);
         assert!(found[1].what.contains("is held by pid"), "{found:?}");
         drop(held);
+        std::fs::remove_file(&lock).unwrap();
+        let bits = rustix::fs::Mode::from_raw_mode(0o600);
+        rustix::fs::mkfifoat(rustix::fs::CWD, &lock, bits).unwrap();
+        assert_eq!(check(&store).len(), 1, "a pipe is not waited for");
+        std::fs::remove_file(&lock).unwrap();
+        std::fs::write(&lock, "{}").unwrap();
         // What a writer left behind holds nothing.
-        assert_eq!(check(&root).len(), 1);
+        assert_eq!(check(&store).len(), 1);
     }
 }

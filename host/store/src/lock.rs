@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use dsh_session::Json;
+use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 
@@ -83,7 +84,10 @@ pub(crate) fn try_lock(path: &Path, contents: &str) -> io::Result<Option<FileLoc
 /// Whether somebody holds the lock. Only looks: a shared lock, which is given
 /// back at once, and no file is made.
 pub(crate) fn is_held(path: &Path) -> bool {
-    let Ok(file) = File::open(path) else {
+    // A pipe in its place is not waited for.
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
+    let opened = OpenOptions::new().read(true).custom_flags(flags).open(path);
+    let Ok(file) = opened else {
         return false;
     };
     matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))

@@ -8,7 +8,7 @@ use mock_provider::Mock;
 use serde_json::{Value, json};
 
 use crate::plugin_json::check;
-use crate::support::{COUNTER, Ended, Scratch, counter, made, replaced, root, say};
+use crate::support::{COUNTER, Ended, Scratch, counter, made, replaced, root, say, wait_until};
 
 /// What it printed, line by line.
 fn doctor(scratch: &Scratch) -> Ended {
@@ -276,6 +276,8 @@ fn a_lock_that_was_edited_by_hand_and_a_package_that_changed_are_told_and_the_re
     a_task_still_runs(&scratch);
     std::fs::write(scratch.lock_file(), "nonsense [").unwrap();
     wrong(&doctor(&scratch), &["dsh.lock"]);
+    let lines = doctor(&scratch).stdout;
+    assert_eq!(lines.matches("wrong ").count(), 1, "told once: {lines}");
     let ran = a_task_still_runs(&scratch);
     assert!(ran.stderr.contains("dsh.lock"), "{ran:?}");
 }
@@ -421,4 +423,27 @@ fn a_damaged_log_and_a_session_that_is_being_written_are_told() {
         &["sessions", "bad/session.jsonl", "dsh sessions check bad"],
     );
     a_task_still_runs(&scratch);
+
+    // The row says how logs are stored, and where.
+    let plain = patched("- id: session-persistence-jsonl\n  config: {compression: none}\n");
+    a_task_still_runs(&plain);
+    told(&doctor(&plain), "ok", &["sessions", "1 sessions"]);
+    let odd = patched("- id: session-persistence-jsonl\n  config: {compression: odd}\n");
+    wrong(
+        &doctor(&odd),
+        &["sessions", "session-persistence-jsonl", "odd"],
+    );
+
+    let mock = Mock::start(vec![say("Wait.").held()]);
+    let running = scratch
+        .dsh()
+        .provider(&mock)
+        .headless()
+        .args(["Go"])
+        .start();
+    wait_until("the session is being written", || {
+        doctor(&scratch).stdout.contains("is held by pid")
+    });
+    mock.open_gate();
+    assert_eq!(running.end().code, Some(0));
 }
