@@ -164,6 +164,13 @@ impl Desk {
         engine.map_err(Stop::of)
     }
 
+    /// Lets the cache forget what nothing uses any more. Losing any of it costs time only.
+    fn sweep(&self) {
+        if let Ok(engine) = self.engine() {
+            engine.sweep_cache();
+        }
+    }
+
     fn wait<T>(&self, work: impl Future<Output = T>) -> T {
         self.runtime.block_on(work)
     }

@@ -39,6 +39,12 @@ pub(crate) fn fault(schema: &Value, config: &Value) -> Option<String> {
     ))
 }
 
+/// Whether a schema says nothing but what is checked here.
+pub(crate) fn is_checked(schema: &Value) -> bool {
+    Json::normalise(&without_limits(schema).to_string())
+        .is_ok_and(|text| Schema::compile(text.value()).is_ok())
+}
+
 /// The schema with its limits taken out, where it is a schema: below
 /// `properties` the same words are names.
 fn without_limits(schema: &Value) -> Value {

@@ -266,14 +266,15 @@ pub enum CallError {
         /// The cap in elements.
         limit: u64,
     },
-    /// It is made of more instances, memories or tables than it may be.
+    /// It is made of more instances, memories or tables than it may be, or holds
+    /// more handles.
     #[error("{row}: the component has too many parts in {function}: {limit} of {what} are allowed")]
     Parts {
         /// The row.
         row: String,
         /// The function that was called.
         function: &'static str,
-        /// `instance`, `memory` or `table`.
+        /// `instance`, `memory`, `table` or `handle`.
         what: &'static str,
         /// The cap.
         limit: u64,

@@ -172,6 +172,40 @@ fn deciding_is_more_than_watching() {
     assert!(!grants.may_listen("approval/request"));
 }
 
+/// A person reads these before they decide: what is shown is what there is.
+#[test]
+fn a_text_that_would_not_look_like_what_it_is_is_refused() {
+    for text in [
+        "a\u{1b}[31mb",
+        "a\rb",
+        "a\nb",
+        "a\u{9b}b",
+        "a\u{202e}b",
+        "a\u{2066}b",
+        "a\u{200b}b",
+        &"a".repeat(1025),
+    ] {
+        for value in [
+            json!({"process": [text]}),
+            json!({"tool-names": [text]}),
+            json!({"env": [text]}),
+            json!({"dir": {"path": format!("/{text}")}}),
+            json!({"workspace": {"read": [text]}}),
+            json!({"route": {"provider": text}}),
+            json!({"route": {"provider": "p", "origins": [text]}}),
+            json!({"observe": [format!("a/{text}")]}),
+        ] {
+            let error = Grants::parse(&value).unwrap_err().to_string();
+            assert!(
+                !error.contains(['\u{1b}', '\r', '\n', '\u{9b}', '\u{202e}']),
+                "{error}"
+            );
+        }
+    }
+    assert!(Grants::parse(&json!({"env": vec!["A"; 257]})).is_err());
+    parse(json!({"workspace": {"read": ["Bücher und Ähnliches"]}}));
+}
+
 #[test]
 fn answering_for_a_person_is_a_grant_of_its_own() {
     let all = parse(json!({"observe": ["tools/pre-execute"], "decide": ["tools/pre-execute"]}));

@@ -367,6 +367,7 @@ impl Linked {
         let in_one_go = limits.text.min(limits.output);
         store.set_hostcall_fuel(usize::try_from(in_one_go).unwrap_or(usize::MAX));
         store.limiter(|state| &mut state.usage);
+        store.set_max_component_handles(usize::try_from(limits.handles).unwrap_or(usize::MAX));
         store.set_epoch_deadline(1);
         let (engine, meter) = (Arc::clone(&self.engine), Arc::clone(meter));
         store.epoch_deadline_callback(move |store| {
@@ -421,12 +422,13 @@ impl Linked {
                 limit: limits.text,
             };
         }
-        for (what, limit) in [
-            ("instance", limits.instances),
-            ("memory", limits.memories),
-            ("table", TABLES as u64),
+        for (what, said, limit) in [
+            ("instance", "instance count too high", limits.instances),
+            ("memory", "memory count too high", limits.memories),
+            ("table", "table count too high", TABLES as u64),
+            ("handle", "handle limit exceeded", limits.handles),
         ] {
-            if root.contains(&format!("{what} count too high")) {
+            if root.contains(said) {
                 return CallError::Parts {
                     row,
                     function,

@@ -3,7 +3,7 @@
 use dsh_profile::{Installed, Lock, Packages, Profile, Terms, is_row_id};
 use serde_json::json;
 
-use super::consent::{self, Said, Way};
+use super::consent::{self, Said, Unasked, Way};
 use super::look::{self, Candidate};
 use super::source::Source;
 use super::taken::Taken;
@@ -70,7 +70,9 @@ pub(super) fn run(desk: &Desk, words: &Words) -> Done {
     let taken = Taken::by_others(desk)?;
     let mut plugin = candidate.installed(&from);
     plugin.signature = signature.signed().cloned();
-    if let Some(clash) = taken.clash(&lock, &plugin) {
+    let clash = taken.clash(&lock, &plugin, &candidate.ids);
+    let clash = clash.or_else(|| taken.serves(candidate.name(), &candidate.providers()));
+    if let Some(clash) = clash {
         return Err(Stop::of(clash));
     }
 
@@ -94,13 +96,15 @@ pub(super) fn run(desk: &Desk, words: &Words) -> Done {
                 desk,
                 &(block + &consent::wanted(&candidate.wants, &candidate.also)),
             );
-            return Err(consent::refuse(
-                "add",
-                &desk.name,
-                &from,
-                candidate.name(),
-                &candidate.wants,
-            ));
+            return Err(consent::refuse(&Unasked {
+                verb: "add",
+                profile: &desk.name,
+                object: &from,
+                name: candidate.name(),
+                wants: &candidate.wants,
+                also: &candidate.also,
+                grants: &consent::all(&candidate.wants),
+            }));
         }
     };
     consent::useful(&candidate.description, &grants, candidate.name())?;
@@ -113,7 +117,7 @@ pub(super) fn run(desk: &Desk, words: &Words) -> Done {
     ))
 }
 
-/// The profile; one that is new begins with the bundle `base`, and says so. `headless` makes itself everywhere.
+/// The profile; one that is new is made, and says so. `headless` makes itself everywhere.
 fn open(desk: &Desk) -> Result<Profile, Stop> {
     let (profile, made) = Profile::open_or_make(&desk.place.home, &desk.name).map_err(Stop::of)?;
     if made && desk.name != DEFAULT_PROFILE {
@@ -223,7 +227,7 @@ fn commit(
             plugin.name
         )));
     }
-    if let Some(clash) = taken.clash(change.before(), plugin) {
+    if let Some(clash) = taken.clash(change.before(), plugin, &candidate.ids) {
         return Err(Stop::of(clash));
     }
     store(change.packages(), candidate, plugin, came, signature)?;
@@ -351,11 +355,14 @@ fn added(
     line(
         "may",
         if granted.is_empty() {
-            "nothing but compute".to_owned()
+            "nothing that needs a grant".to_owned()
         } else {
             shown(&granted.join(" "), 1000)
         },
     );
+    for words in &candidate.also {
+        line("it", shown(words, 300));
+    }
     line(
         "sha256",
         plugin.fetched.as_ref().unwrap_or(&plugin.digest).clone(),
@@ -396,6 +403,6 @@ fn added(
 /// Whether nothing of `lock` is in the way; for `update`.
 pub(super) fn free(taken: &Taken, lock: &Lock, plugin: &Installed) -> Result<(), Stop> {
     taken
-        .clash(lock, plugin)
+        .clash(lock, plugin, &[])
         .map_or(Ok(()), |clash| Err(Stop::of(clash)))
 }

@@ -35,10 +35,15 @@ pub(super) fn run(desk: &Desk, _: &Words) -> Done {
             .as_ref()
             .map_or_else(|| row.origin.clone(), ToString::to_string);
         text += &format!("{} ({})\n", shown(&row.id, 64), shown(&who, 200));
-        let may: Vec<String> = grants
+        let mut may: Vec<String> = grants
             .iter()
             .flat_map(|(grant, what)| want::in_words(grant, what))
             .collect();
+        if let Ok(mounted) = &mounted {
+            // What needs no grant is power too.
+            let description = mounted.component().description();
+            may.extend(want::also(description, &look::offered(mounted)));
+        }
         text += &format!(
             "  it {}\n",
             if may.is_empty() {
@@ -132,6 +137,7 @@ fn powers(grants: &Map<String, Value>) -> Vec<Finding> {
             "prompt.complete" => "whole-prompt",
             "secret" => "credentials",
             "dir" => "folders",
+            "env" => "environment",
             _ => continue,
         };
         found.extend(
@@ -180,9 +186,7 @@ fn provenance(row: &Row, plugin: Option<&Installed>) -> Vec<Finding> {
         )),
         _ => {}
     }
-    if let Some(plugin) = plugin
-        && plugin.granted() != *row.grants.as_object().unwrap_or(&Map::new())
-    {
+    if plugin.is_some() && row.is_plugins_own() && !row.locked_grants {
         found.push((
             "patched",
             format!(
@@ -199,7 +203,10 @@ mod tests {
     use super::*;
 
     fn map(value: Value) -> Map<String, Value> {
-        value.as_object().cloned().unwrap_or_default()
+        match value {
+            Value::Object(map) => map,
+            other => panic!("{other} is no object"),
+        }
     }
 
     #[test]

@@ -167,10 +167,23 @@ pub(super) fn about(candidate: &Candidate, source: &str, signature: &Signature) 
     if !tools.is_empty() {
         line("tools", tools.join(", "));
     }
+    if candidate.unchecked {
+        let note = "its schema of `config` says more than this dsh checks, so a row's config is not held against it";
+        line("note", note.to_owned());
+    }
     if let Some(manifest) = &candidate.description.manifest
         && !manifest.limits.is_empty()
     {
         line("limits", limits(&manifest.limits));
+        if !candidate.beyond.is_empty() {
+            let names = candidate.beyond.join(", ");
+            line(
+                "note",
+                format!(
+                    "it asks for more {names} than a row gets; `limits` in a patch of yours would give it"
+                ),
+            );
+        }
     }
     text
 }
@@ -229,39 +242,58 @@ pub(super) fn wants_json(wants: &[Want]) -> Value {
     wants.iter().map(one).collect()
 }
 
+/// What a refusal where nobody can be asked is about.
+pub(super) struct Unasked<'a> {
+    /// `add`, `update`.
+    pub(super) verb: &'a str,
+    pub(super) profile: &'a str,
+    /// What the command names: a source, a plugin.
+    pub(super) object: &'a str,
+    pub(super) name: &'a str,
+    /// What is to be decided.
+    pub(super) wants: &'a [Want],
+    /// What it does beside, whatever it is given.
+    pub(super) also: &'a [String],
+    /// All that a yes would grant.
+    pub(super) grants: &'a Map<String, Value>,
+}
+
 /// The refusal where nobody can be asked: both command lines that go on.
-pub(super) fn refuse(verb: &str, profile: &str, source: &str, name: &str, wants: &[Want]) -> Stop {
-    let profile = if profile == DEFAULT_PROFILE {
+pub(super) fn refuse(about: &Unasked<'_>) -> Stop {
+    let profile = if about.profile == DEFAULT_PROFILE {
         String::new()
     } else {
-        format!("--profile {} ", given::quoted(profile))
+        format!("--profile {} ", given::quoted(about.profile))
     };
-    let source = given::quoted(source);
-    let each: Vec<String> = wants
+    let object = given::quoted(about.object);
+    let verb = about.verb;
+    let each: Vec<String> = about
+        .grants
         .iter()
-        .map(|want| format!("--grant {}", given::written(&want.grant, &want.parameters)))
+        .map(|(grant, what)| format!("--grant {}", given::written(grant, what)))
         .collect();
     let exactly = if each.is_empty() {
         "--none".to_owned()
     } else {
         each.join(" ")
     };
-    let wants_words = if wants.is_empty() {
+    let words = about
+        .wants
+        .iter()
+        .flat_map(|want| &want.words)
+        .chain(about.also);
+    let words: Vec<&str> = words.map(String::as_str).collect();
+    let words = if words.is_empty() {
         format!("does {}", want::NOTHING)
     } else {
-        wants
-            .iter()
-            .flat_map(|want| &want.words)
-            .map(String::as_str)
-            .collect::<Vec<_>>()
-            .join("; ")
+        words.join("; ")
     };
     Stop::of(format_args!(
-        "given what it wants, {} {}; nobody can be asked here, so nothing was done; to give it that: dsh plugin {verb} {profile}--yes {source}; to decide exactly: dsh plugin {verb} {profile}{exactly} {source}",
-        shown(name, 140),
-        shown(&wants_words, 2000),
+        "given what it wants, {} {}; nobody can be asked here, so nothing was done; to give it that: dsh plugin {verb} {profile}--yes {object}; to decide exactly: dsh plugin {verb} {profile}{exactly} {object}",
+        shown(about.name, 140),
+        shown(&words, 2000),
     ))
-    .with("wants", wants_json(wants))
+    .with("wants", wants_json(about.wants))
 }
 
 /// Refuses grants that the component could make nothing of.
@@ -287,7 +319,10 @@ mod tests {
     use super::*;
 
     fn map(value: Value) -> Map<String, Value> {
-        value.as_object().cloned().unwrap_or_default()
+        match value {
+            Value::Object(map) => map,
+            other => panic!("{other} is no object"),
+        }
     }
 
     #[test]

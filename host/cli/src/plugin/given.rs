@@ -15,6 +15,8 @@
 
 use serde_json::{Map, Value, json};
 
+use super::text::shown;
+
 /// Reads several, in order; lists under one name are joined.
 pub(super) fn grants<'a>(
     written: impl IntoIterator<Item = &'a str>,
@@ -64,6 +66,11 @@ fn grant(text: &str) -> Result<(String, Value), String> {
             .map_err(|error| format!("the parameters of {name} are not JSON: {error}"))?,
         Some(parameters) => simple(name, parameters)?,
     };
+    if matches!(value, Value::Bool(false) | Value::Null) {
+        return Err(format!(
+            "{name}={value} grants nothing; leave it out, or take it back with dsh plugin revoke"
+        ));
+    }
     Ok((name.to_owned(), value))
 }
 
@@ -115,7 +122,7 @@ fn simple(name: &str, text: &str) -> Result<Value, String> {
 /// A grant as `--grant` takes it, for a line that a person can copy.
 pub(super) fn written(name: &str, parameters: &Value) -> String {
     let text = match (name, parameters) {
-        (_, Value::Bool(true)) => return name.to_owned(),
+        (_, Value::Bool(true)) => return shown(name, WRITTEN),
         ("workspace", Value::Object(members))
             if *members == *json!({"write": true}).as_object().unwrap_or(&Map::new()) =>
         {
@@ -139,8 +146,12 @@ pub(super) fn written(name: &str, parameters: &Value) -> String {
         }
         _ => parameters.to_string(),
     };
-    quoted(&format!("{name}={text}"))
+    // What a manifest wants is a stranger's text, and stands before the question.
+    shown(&quoted(&format!("{name}={text}")), WRITTEN)
 }
+
+/// Characters of a grant that are shown.
+const WRITTEN: usize = 1000;
 
 /// For a shell.
 pub(super) fn quoted(text: &str) -> String {
@@ -193,6 +204,7 @@ mod tests {
             ("a b", "is no grant"),
             ("http=", "nothing behind it"),
             ("http=[", "not JSON"),
+            ("clock=false", "grants nothing"),
             ("inbox=x", "a number"),
             ("workspace=all", "workspace=write"),
             ("dir=/data", "dir=PATH:ro"),
@@ -204,6 +216,22 @@ mod tests {
                 "{text}: {error}"
             );
         }
+    }
+
+    #[test]
+    fn what_a_stranger_wants_does_not_speak_to_the_terminal() {
+        for value in [
+            json!(["\u{1b}[2J\r"]),
+            json!([{"path": "\u{202e}\u{9b}"}]),
+            json!("\n"),
+        ] {
+            for name in ["env", "dir", "process"] {
+                let text = written(name, &value);
+                let bad = |c: char| c.is_control() || c == '\u{202e}';
+                assert!(!text.contains(bad), "{text:?}");
+            }
+        }
+        assert!(written("env", &json!(vec!["A"; 20_000])).len() < 1100);
     }
 
     #[test]

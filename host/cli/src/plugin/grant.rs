@@ -6,6 +6,7 @@ use dsh_plugin::{Description, want};
 use dsh_profile::{Installed, Packages};
 use serde_json::{Map, Value, json};
 
+use super::rows::Rows;
 use super::text::shown;
 use super::{Desk, Done, Report, Stop, consent, entry, given, names};
 use crate::arguments::usage;
@@ -29,6 +30,32 @@ pub(super) fn grant(desk: &Desk, words: &Words) -> Done {
         }
         Ok(format!("granted to {}, which now\n{text}", plugin.name))
     })
+    .map(|mut report| {
+        for reason in left_out(desk, &plugin.name) {
+            report.text += &format!("  {reason}\n");
+        }
+        report
+    })
+}
+
+/// What a run would say of its rows now.
+fn left_out(desk: &Desk, name: &str) -> Vec<String> {
+    let Ok(rows) = Rows::compose(desk) else {
+        return Vec::new();
+    };
+    let mounts = rows.mount(desk).unwrap_or_default();
+    let own = mounts
+        .into_iter()
+        .filter(|(row, _)| row.plugin.as_ref().is_some_and(|pin| pin.name == name));
+    own.filter_map(|(row, mount)| {
+        let reason = mount.err()?;
+        Some(format!(
+            "but row {} is left out of a run: {}",
+            row.id,
+            shown(&reason, 600)
+        ))
+    })
+    .collect()
 }
 
 pub(super) fn revoke(desk: &Desk, words: &Words) -> Done {

@@ -12,7 +12,7 @@ pub(super) fn run(desk: &Desk, _: &Words) -> Done {
     let lock = desk.lock(&profile)?;
     let plugins: Vec<Value> = lock.plugins.iter().map(entry::json).collect();
     let faults: Vec<&str> = lock.faults().collect();
-    let json = json!({"lock": profile.lock_path(), "plugins": plugins, "faults": faults});
+    let json = json!({"lock": profile.lock_path().display().to_string(), "plugins": plugins, "faults": faults});
     let text = if lock.plugins.is_empty() {
         format!(
             "the profile {} has no plugins; dsh plugin add SOURCE installs one\n",

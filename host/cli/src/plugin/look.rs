@@ -6,12 +6,12 @@
 //! a while here and nothing else.
 
 use dsh_plugin::want::{self, Want};
-use dsh_plugin::{Description, Offered, componentise};
+use dsh_plugin::{Description, Limits, Offered, componentise};
 use dsh_profile::{Installed, LockedRow};
 use serde_json::{Map, Value};
 
 use super::text::{shown, size};
-use super::{Desk, Stop, what};
+use super::{Desk, Stop, rows, what};
 use crate::row_config;
 
 /// A plugin that could be installed.
@@ -22,10 +22,16 @@ pub(super) struct Candidate {
     /// SHA-256 of what the source gave.
     pub(super) given: String,
     pub(super) rows: Vec<LockedRow>,
+    /// The rows' ids as its manifest has them.
+    pub(super) ids: Vec<String>,
     pub(super) offered: Offered,
     pub(super) wants: Vec<Want>,
     /// What it does beside that needs no grant, in words.
     pub(super) also: Vec<String>,
+    /// Whether its schema of `config` says more than this host checks.
+    pub(super) unchecked: bool,
+    /// Limits of which its manifest asks for more than a row gets unless a person's patch says so.
+    pub(super) beyond: Vec<String>,
 }
 
 impl Candidate {
@@ -52,6 +58,12 @@ impl Candidate {
             .collect()
     }
 
+    /// The providers that it serves.
+    pub(super) fn providers(&self) -> Vec<String> {
+        let routes = self.offered.routes.iter();
+        routes.filter_map(|route| rows::provider(route)).collect()
+    }
+
     /// As the lock would have it, with nothing granted yet.
     pub(super) fn installed(&self, source: &str) -> Installed {
         Installed {
@@ -62,12 +74,6 @@ impl Candidate {
             fetched: (self.given != self.description.digest).then(|| self.given.clone()),
             contract: self.description.contract.clone().unwrap_or_default(),
             tools: self.tools(),
-            limits: self
-                .description
-                .manifest
-                .as_ref()
-                .map(|manifest| manifest.limits.clone())
-                .unwrap_or_default(),
             rows: self.rows.clone(),
             ..Installed::default()
         }
@@ -96,7 +102,13 @@ pub(super) fn at(desk: &Desk, source: &str, bytes: Vec<u8>) -> Result<Candidate,
         ));
     };
     let name = shown(&manifest.plugin.name, 140);
-    let rows = rows(&description);
+    let rows = rows_of(&description);
+    if let Some(row) = rows.iter().find(|row| depth(&row.config) > DEPTH) {
+        return Err(refused(&format_args!(
+            "its own row {}: its config nests deeper than {DEPTH}; its author has to mend it",
+            shown(&row.id, 80)
+        )));
+    }
     if let Some(schema) = &manifest.config.schema {
         for row in &rows {
             if let Some(fault) = row_config::fault(schema, &row.config) {
@@ -115,30 +127,55 @@ pub(super) fn at(desk: &Desk, source: &str, bytes: Vec<u8>) -> Result<Candidate,
             .during(&what, engine.load_bytes(component.clone()))
             .await?;
         let mut all = Offered::default();
+        let mut twice = None;
         for row in &rows {
             let offered = engine
                 .survey(&compiled, &row.id, &row.config.to_string())
                 .await?;
-            merge(&mut all, offered);
+            twice = twice.or_else(|| merge(&mut all, offered, &row.id));
         }
-        Ok::<_, dsh_plugin::Error>(all)
+        let beyond = beyond(&Limits::of(&compiled, &Value::Null)?, &manifest.limits)?;
+        Ok::<_, dsh_plugin::Error>((all, beyond, twice))
     });
-    let offered = offered.map_err(|error| refused(&shown(&error.to_string(), 1000)))?;
+    let (offered, beyond, twice) =
+        offered.map_err(|error| refused(&shown(&error.to_string(), 1000)))?;
+    if let Some(twice) = twice {
+        return Err(refused(&twice));
+    }
     let wants = want::wants(&description, &offered).map_err(|error| refused(&error))?;
     let also = want::also(&description, &offered);
     Ok(Candidate {
         component,
         given,
+        ids: rows.iter().map(|row| row.id.clone()).collect(),
         rows,
         offered,
         wants,
         also,
+        beyond,
+        unchecked: description
+            .manifest
+            .as_ref()
+            .and_then(|manifest| manifest.config.schema.as_ref())
+            .is_some_and(|schema| !row_config::is_checked(schema)),
         description,
     })
 }
 
+/// Which of these limits are more than what holds.
+fn beyond(holds: &Limits, asked: &Map<String, Value>) -> Result<Vec<String>, dsh_plugin::Error> {
+    let mut names = Vec::new();
+    for (name, value) in asked {
+        let one = Map::from_iter([(name.clone(), value.clone())]);
+        if holds.with(&Value::Object(one))? != *holds {
+            names.push(name.clone());
+        }
+    }
+    Ok(names)
+}
+
 /// The rows that its manifest brings; one that is named like the plugin where it brings none.
-fn rows(description: &Description) -> Vec<LockedRow> {
+fn rows_of(description: &Description) -> Vec<LockedRow> {
     let Some(manifest) = &description.manifest else {
         return Vec::new();
     };
@@ -171,17 +208,32 @@ pub(super) fn offered(mounted: &dsh_plugin::Mounted) -> Offered {
     offered
 }
 
-/// What several rows of one component offer: each thing once, as the first row has it.
-fn merge(all: &mut Offered, more: Offered) {
+/// What several rows of one component offer together; what two of them cannot both have.
+fn merge(all: &mut Offered, more: Offered, row: &str) -> Option<String> {
+    let mut twice = None;
+    let row = shown(row, 64);
     for tool in more.tools {
-        if all.tools.iter().all(|known| known.name != tool.name) {
-            all.tools.push(tool);
+        if all.tools.iter().any(|known| known.name == tool.name) {
+            let name = shown(&tool.name, 64);
+            twice = Some(format!(
+                "its row {row} brings the tool {name}, and so does one before it; its author has to mend it"
+            ));
         }
+        all.tools.push(tool);
     }
     for route in more.routes {
-        if !all.routes.contains(&route) {
-            all.routes.push(route);
+        let provider = rows::provider(&route);
+        if all
+            .routes
+            .iter()
+            .any(|known| rows::provider(known) == provider)
+        {
+            twice = Some(format!(
+                "its row {row} serves the provider {}, and so does one before it; its author has to mend it",
+                shown(&provider.unwrap_or_default(), 64)
+            ));
         }
+        all.routes.push(route);
     }
     for subscription in more.subscriptions {
         if !all.subscriptions.contains(&subscription) {
@@ -192,5 +244,17 @@ fn merge(all: &mut Offered, more: Offered) {
         if !all.projections.contains(&projection) {
             all.projections.push(projection);
         }
+    }
+    twice
+}
+
+/// How deep a row's configuration may nest: what the lock's format and its readers take.
+const DEPTH: usize = 32;
+
+fn depth(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
+        Value::Object(members) => 1 + members.values().map(depth).max().unwrap_or(0),
+        _ => 0,
     }
 }

@@ -38,5 +38,6 @@ pub(super) fn run(desk: &Desk, words: &Words) -> Done {
         }
     }
     change.commit().map_err(Stop::of)?;
+    desk.sweep();
     Ok(Report::new(text, json!({"removed": removed})))
 }

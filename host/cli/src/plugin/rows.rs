@@ -1,5 +1,6 @@
 //! The rows of the profile as a run would have them, for commands that look at them.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 
 use dsh_plugin::Mounted;
@@ -8,6 +9,9 @@ use futures_util::future::join_all;
 
 use super::{Desk, Stop};
 use crate::boot;
+
+/// A row, and it mounted, or why it cannot be.
+pub(super) type Mount<'a> = (&'a Row, Result<Mounted, String>);
 
 /// A composed profile. Nothing is reported: what was left out is in `composition.problems`.
 pub(super) struct Rows {
@@ -40,7 +44,7 @@ impl Rows {
     }
 
     /// Mounts each enabled component row as a run would, with why where it cannot be.
-    pub(super) fn mount(&self, desk: &Desk) -> Result<Vec<(&Row, Result<Mounted, String>)>, Stop> {
+    pub(super) fn mount(&self, desk: &Desk) -> Result<Vec<Mount<'_>>, Stop> {
         let engine = desk.engine()?;
         let rows: Vec<&Row> = self.composition.components().collect();
         let packages = Packages::at(&desk.place.home);
@@ -48,10 +52,57 @@ impl Rows {
             .iter()
             .map(|row| boot::mount_row(&engine, &packages, row));
         let mounts = desk.wait(join_all(mounts));
+        let mut names = Names::default();
         let told = rows.into_iter().zip(mounts).map(|(row, mount)| {
             let mount = mount.map_err(|fault| fault.text(row, &self.lock));
+            let mount = mount.and_then(|mount| match names.take(&row.id, &mount) {
+                Some(clash) => Err(clash),
+                None => Ok(mount),
+            });
             (row, mount)
         });
         Ok(told.collect())
     }
+}
+
+/// Names that a run gives to the first row that brings them.
+#[derive(Default)]
+struct Names {
+    tools: HashMap<String, String>,
+    providers: HashMap<String, String>,
+}
+
+impl Names {
+    /// Takes a row's names; why it is left out where one is taken.
+    fn take(&mut self, id: &str, mount: &Mounted) -> Option<String> {
+        let tools = mount.tools().iter().map(|tool| tool.name.clone());
+        take(&mut self.tools, id, tools, "tool").or_else(|| {
+            let providers = mount.routes().iter().filter_map(|route| provider(route));
+            take(&mut self.providers, id, providers, "provider")
+        })
+    }
+}
+
+fn take(
+    taken: &mut HashMap<String, String>,
+    id: &str,
+    names: impl Iterator<Item = String>,
+    what: &str,
+) -> Option<String> {
+    let mut clash = None;
+    for name in names {
+        match taken.get(&name) {
+            Some(other) => {
+                clash = Some(format!("its {what} {name} is one of row {other} already"));
+            }
+            None => drop(taken.insert(name, id.to_owned())),
+        }
+    }
+    clash
+}
+
+/// The provider of a route.
+pub(super) fn provider(route: &str) -> Option<String> {
+    let route: serde_json::Value = serde_json::from_str(route).ok()?;
+    Some(route.get("provider")?.as_str()?.to_owned())
 }

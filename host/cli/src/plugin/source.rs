@@ -64,7 +64,14 @@ impl Source {
                 "{text}: `~` is opened by a shell, and was quoted here; write the whole path"
             ));
         }
-        Ok(Self::File(plain(&cwd.join(given))))
+        let path = plain(&cwd.join(given));
+        match path.to_str() {
+            Some(text) if !text.contains(char::is_control) => Ok(Self::File(path)),
+            _ => Err(format!(
+                "{}: a path that is no text, or holds control characters, cannot be kept in the lock; rename it",
+                super::text::shown(&path.to_string_lossy(), 300)
+            )),
+        }
     }
 
     /// As it is kept in the lock and shown.
@@ -191,6 +198,7 @@ mod tests {
             ("git@github.com:acme/weather.git", "git repository"),
             ("oci://ghcr.io/acme/weather:1", "registry"),
             ("~/weather.wasm", "whole path"),
+            ("./a\u{1b}[31m.wasm", "a\\u{1b}[31m.wasm: a path that"),
         ] {
             let error = read(text).unwrap_err();
             assert!(

@@ -56,7 +56,31 @@ fn run(desk: &Desk, words: &Words, off: bool) -> Done {
         changed.push(json!({"name": name, "row": row, "disabled": off, "changed": was != off}));
     }
     change.commit().map_err(Stop::of)?;
+    if !off {
+        text += &still_off(desk, &changed);
+    }
     Ok(Report::new(text, json!({"changes": changed})))
+}
+
+/// Rows that a person's own layer keeps disabled.
+fn still_off(desk: &Desk, changed: &[Value]) -> String {
+    let Ok(rows) = Rows::compose(desk) else {
+        return String::new();
+    };
+    let mut text = String::new();
+    let off = |row: &&dsh_profile::Row| row.disabled && !row.patched_by.is_empty();
+    for row in rows.composition.rows.iter().filter(off) {
+        let plugin = row.plugin.as_ref().map(|pin| pin.name.as_str());
+        let meant = |change: &Value| {
+            change["name"].as_str() == plugin
+                && change["row"].as_str().is_none_or(|id| id == row.id)
+        };
+        if changed.iter().any(meant) {
+            let by = shown(&row.patched_by.join(", "), 300);
+            text += &format!("  row {} is disabled still, by {by}\n", row.id);
+        }
+    }
+    text
 }
 
 /// A row that is no plugin's is switched by a patch.

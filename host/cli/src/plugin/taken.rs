@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use dsh_profile::{Installed, Lock};
 
-use super::rows::Rows;
+use super::rows::{self, Rows};
 use super::text::shown;
 use super::{Desk, Stop};
 
@@ -17,15 +17,23 @@ use super::{Desk, Stop};
 pub(super) struct Taken {
     pub(super) rows: BTreeMap<String, String>,
     pub(super) tools: BTreeMap<String, String>,
+    /// Providers, with the plugin where one's row has it.
+    pub(super) providers: BTreeMap<String, (String, Option<String>)>,
 }
 
 impl Taken {
     /// What the profile's rows have that no installed plugin brought.
     pub(super) fn by_others(desk: &Desk) -> Result<Self, Stop> {
         let mut taken = Self::default();
-        let rows = Rows::compose(desk)?;
-        for (row, mounted) in rows.mount(desk)? {
-            if row.plugin.is_some() {
+        let all = Rows::compose(desk)?;
+        for (row, mounted) in all.mount(desk)? {
+            let plugin = row.plugin.as_ref().map(|pin| pin.name.clone());
+            let routes = mounted.iter().flat_map(dsh_plugin::Mounted::routes);
+            for provider in routes.filter_map(|route| rows::provider(route)) {
+                let holder = (format!("row {} of {}", row.id, row.origin), plugin.clone());
+                taken.providers.entry(provider).or_insert(holder);
+            }
+            if plugin.is_some() {
                 continue;
             }
             let tools = mounted.iter().flat_map(dsh_plugin::Mounted::tools);
@@ -34,7 +42,7 @@ impl Taken {
                 taken.tools.entry(tool.name.clone()).or_insert(holder);
             }
         }
-        for row in rows.composition.rows {
+        for row in all.composition.rows {
             if row.plugin.is_none() {
                 taken
                     .rows
@@ -44,22 +52,38 @@ impl Taken {
         Ok(taken)
     }
 
-    /// What is wrong with adding this plugin beside what is there.
-    pub(super) fn clash(&self, lock: &Lock, plugin: &Installed) -> Option<String> {
+    /// What is wrong with a plugin's serving these providers.
+    pub(super) fn serves(&self, name: &str, providers: &[String]) -> Option<String> {
+        providers.iter().find_map(|provider| {
+            let (holder, plugin) = self.providers.get(provider)?;
+            (plugin.as_deref() != Some(name)).then(|| {
+                format!(
+                    "{name} serves the provider {}, and {} does already; a provider belongs to one row, so remove or disable that first",
+                    shown(provider, 64),
+                    shown(holder, 300)
+                )
+            })
+        })
+    }
+
+    /// What is wrong with adding this plugin beside what is there. `ids` are its rows' ids as its manifest has them.
+    pub(super) fn clash(&self, lock: &Lock, plugin: &Installed, ids: &[String]) -> Option<String> {
         let others = || {
             lock.plugins
                 .iter()
                 .filter(|other| other.name != plugin.name)
         };
-        for row in &plugin.rows {
+        for (index, row) in plugin.rows.iter().enumerate() {
             let other = others().find(|other| other.rows.iter().any(|own| own.id == row.id));
             let holder = other
                 .map(|other| format!("the plugin {}", other.name))
                 .or_else(|| self.rows.get(&row.id).cloned());
             if let Some(holder) = holder {
                 let id = shown(&row.id, 64);
+                let own = ids.get(index).map_or(&row.id, |id| id);
+                let own = shown(own, 64);
                 return Some(format!(
-                    "{} brings a row {id}, and {} has one of that id; add it with --as {id}=OTHER-ID",
+                    "{} brings a row {id}, and {} has one of that id; add it with --as {own}=OTHER-ID",
                     plugin.name,
                     shown(&holder, 300)
                 ));
@@ -124,13 +148,17 @@ mod tests {
             ("x", "get_weather", Some("the plugin acme:weather")),
             ("x", "y", None),
         ] {
-            let clash = taken.clash(&lock, &plugin("evil:twin", row, tool));
+            let clash = taken.clash(&lock, &plugin("evil:twin", row, tool), &[]);
             assert_eq!(clash.is_some(), part.is_some(), "{clash:?}");
             assert!(clash.unwrap_or_default().contains(part.unwrap_or_default()));
         }
         // What is put in its own place takes nothing of anybody.
         assert_eq!(
-            taken.clash(&lock, &plugin("acme:weather", "weather", "get_weather")),
+            taken.clash(
+                &lock,
+                &plugin("acme:weather", "weather", "get_weather"),
+                &[]
+            ),
             None
         );
     }

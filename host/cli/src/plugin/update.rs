@@ -5,10 +5,11 @@
 //! it wants more, that is a decision of its own. One plugin that cannot be updated keeps no other from it.
 
 use dsh_plugin::want::{self, Difference};
-use dsh_profile::{Installed, Profile, Terms};
+use dsh_plugin::{Description, Offered};
+use dsh_profile::{Installed, Packages, Profile, Terms};
 use serde_json::{Map, Value, json};
 
-use super::consent::{self, Said, Way};
+use super::consent::{self, Said, Unasked, Way};
 use super::look::Candidate;
 use super::source::Source;
 use super::taken::Taken;
@@ -166,10 +167,26 @@ fn one(
         None => taken.insert(Taken::by_others(desk)?),
     };
     add::free(taken, &desk.lock(profile)?, &plugin)?;
+    if let Some(clash) = taken.serves(name, &candidate.providers()) {
+        return Err(Stop::of(clash));
+    }
 
     let had = before.granted();
     let difference = want::difference(&had, &candidate.wants);
-    let changes = changes(before, &plugin, &candidate, &difference, &signature);
+    // Gone or damaged, it has nothing to compare with.
+    let old = Packages::at(&desk.place.home).read(&before.digest).ok();
+    let old = old.and_then(|bytes| Description::read(&bytes).ok());
+    let news = News {
+        difference,
+        also: also_new(old.as_ref(), &candidate.description),
+    };
+    let changes = changes(
+        (before, old.as_ref()),
+        &plugin,
+        &candidate,
+        &news,
+        &signature,
+    );
     let block =
         block(before, &candidate, &changes) + &add::remarks(&source, true, &admitted.remarks);
     let mut json = json!({
@@ -177,19 +194,21 @@ fn one(
         "status": if order.dry { "would-update" } else { "updated" },
         "from": {"version": before.version, "digest": before.digest, "source": before.source},
         "to": {"version": plugin.version, "digest": plugin.digest, "source": plugin.source},
-        "more": consent::wants_json(&difference.more),
-        "less": difference.less,
-        "same": difference.same,
+        "more": consent::wants_json(&news.difference.more),
+        "less": news.difference.less,
+        "same": news.difference.same,
+        "also": news.also,
         "changes": changes.other,
     });
     if order.dry {
         return Ok(Outcome { text: block, json });
     }
-    let kept = carried(&had, &candidate, &difference);
-    plugin.grants = decide(desk, order, before, &candidate, &difference, kept, &block)?;
+    let kept = carried(&had, &candidate);
+    plugin.grants = decide(desk, order, before, &candidate, &news, kept, &block)?;
     plugin.granted_to.clone_from(&plugin.digest);
     let came = (&bytes[..], fetched.signature.as_deref());
     commit(profile, taken, before, &candidate, &plugin, came)?;
+    desk.sweep();
     let missing = consent::missing(&candidate.wants, &plugin.grants);
     let mut text = block;
     text += &format!(
@@ -205,6 +224,28 @@ fn one(
     json["plugin"] = entry::json(&plugin);
     json["missing"] = json!(missing);
     Ok(Outcome { text, json })
+}
+
+/// What a person has to decide again.
+struct News {
+    difference: Difference,
+    /// What it does now without any grant, and did not before.
+    also: Vec<String>,
+}
+
+impl News {
+    fn is_nothing(&self) -> bool {
+        self.difference.asks_nothing() && self.also.is_empty()
+    }
+}
+
+/// Where the old version cannot be read, all of it is new.
+fn also_new(old: Option<&Description>, new: &Description) -> Vec<String> {
+    let offered = Offered::default();
+    let known = old.map(|old| want::also(old, &offered)).unwrap_or_default();
+    let mut news = want::also(new, &offered);
+    news.retain(|words| !known.contains(words));
+    news
 }
 
 /// A row that a person named otherwise keeps that name, and its state.
@@ -225,18 +266,23 @@ fn keep_ids(before: &Installed, candidate: &mut Candidate) {
     }
 }
 
-/// Grants as they were given, for what is still wanted. What nobody ever granted is no part of it.
-fn carried(
-    had: &Map<String, Value>,
-    candidate: &Candidate,
-    difference: &Difference,
-) -> Map<String, Value> {
-    let wanted = |grant: &String| candidate.wants.iter().any(|want| want.grant == *grant);
-    let kept = had
-        .iter()
-        .filter(|(grant, _)| wanted(grant) || difference.same.contains(grant));
-    kept.map(|(grant, what)| (grant.clone(), what.clone()))
-        .collect()
+/// Grants as they were given, for what is still wanted. A list of which some is wanted no more is cut to what is.
+fn carried(had: &Map<String, Value>, candidate: &Candidate) -> Map<String, Value> {
+    let mut kept = Map::new();
+    for want in &candidate.wants {
+        let Some(what) = had.get(&want.grant) else {
+            continue;
+        };
+        let own = Map::from_iter([(want.grant.clone(), what.clone())]);
+        let between = want::difference(&own, std::slice::from_ref(want));
+        let what = if between.less.is_empty() || !between.more.is_empty() {
+            what
+        } else {
+            &want.parameters
+        };
+        kept.insert(want.grant.clone(), what.clone());
+    }
+    kept
 }
 
 fn decide(
@@ -244,18 +290,18 @@ fn decide(
     order: &Order,
     before: &Installed,
     candidate: &Candidate,
-    difference: &Difference,
+    news: &News,
     kept: Map<String, Value>,
     block: &str,
 ) -> Result<Map<String, Value>, Stop> {
-    if order.said == Said::Nothing && difference.asks_nothing() {
+    if order.said == Said::Nothing && news.is_nothing() {
         return Ok(kept);
     }
     let mut wanted = kept;
-    for want in &difference.more {
+    for want in &news.difference.more {
         wanted.insert(want.grant.clone(), want.parameters.clone());
     }
-    let grants = match consent::way(&order.said, wanted, consent::somebody()) {
+    let grants = match consent::way(&order.said, wanted.clone(), consent::somebody()) {
         Way::Grant(grants) => grants,
         Way::Ask(grants) => {
             consent::show(desk, block);
@@ -270,13 +316,15 @@ fn decide(
         }
         Way::Refuse => {
             consent::show(desk, block);
-            return Err(consent::refuse(
-                "update",
-                &desk.name,
-                &before.name,
-                &before.name,
-                &difference.more,
-            ));
+            return Err(consent::refuse(&Unasked {
+                verb: "update",
+                profile: &desk.name,
+                object: &before.name,
+                name: &before.name,
+                wants: &news.difference.more,
+                also: &news.also,
+                grants: &wanted,
+            }));
         }
     };
     consent::useful(&candidate.description, &grants, candidate.name())?;
@@ -290,13 +338,20 @@ struct Changes {
     other: Vec<String>,
 }
 
+/// The limits that a manifest asks for.
+fn asked(description: &Description) -> String {
+    let manifest = description.manifest.as_ref();
+    manifest.map_or_else(String::new, |manifest| consent::limits(&manifest.limits))
+}
+
 fn changes(
-    before: &Installed,
+    (before, old): (&Installed, Option<&Description>),
     after: &Installed,
     candidate: &Candidate,
-    difference: &Difference,
+    news: &News,
     signature: &Signature,
 ) -> Changes {
+    let difference = &news.difference;
     let mut wants = String::new();
     if !difference.more.is_empty() {
         wants += "It wants more than it has; given that, it also\n";
@@ -306,6 +361,12 @@ fn changes(
         wants += "It has this and wants it no more, so it goes:\n";
         for words in &difference.less {
             wants += &format!("  - {}\n", shown(words, 300));
+        }
+    }
+    if !news.also.is_empty() {
+        wants += "Whatever it is given, it now\n";
+        for words in &news.also {
+            wants += &format!("  - {words}\n");
         }
     }
     if wants.is_empty() {
@@ -348,9 +409,9 @@ fn changes(
     change("rows", &rows(before), &rows(after));
     change("tools", &list(&before.tools), &list(&after.tools));
     change(
-        "limits",
-        &consent::limits(&before.limits),
-        &consent::limits(&after.limits),
+        "limits that it asks for",
+        &old.map(asked).unwrap_or_default(),
+        &asked(&candidate.description),
     );
     Changes { wants, other }
 }
@@ -358,11 +419,14 @@ fn changes(
 fn block(before: &Installed, candidate: &Candidate, changes: &Changes) -> String {
     let mut text = format!("{} {}\n", before.name, shown(&before.version, 60));
     text += &changes.wants;
-    for words in &candidate.also {
-        text += &format!("  - whatever it is given, it {words}\n");
-    }
     for change in &changes.other {
         text += &format!("  {change}\n");
+    }
+    if !candidate.beyond.is_empty() {
+        let names = candidate.beyond.join(", ");
+        text += &format!(
+            "  it asks for more {names} than a row gets; `limits` in a patch of yours would give it\n"
+        );
     }
     text
 }

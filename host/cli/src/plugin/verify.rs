@@ -43,12 +43,20 @@ pub(super) fn run(desk: &Desk, words: &Words) -> Done {
     for fault in &faults {
         text += &format!("WRONG  {fault}\n");
     }
+    // It costs time alone, so it is told and is nothing wrong.
+    let cache = desk
+        .engine()?
+        .cache_problem()
+        .map(|problem| shown(problem, 600));
+    if let Some(problem) = &cache {
+        text += &format!("note   {problem}\n");
+    }
     if lock.plugins.is_empty() && faults.is_empty() {
-        text = format!("the profile {} has no plugins\n", desk.name);
+        text += &format!("the profile {} has no plugins\n", desk.name);
     }
     let mut report = Report::new(
         text,
-        json!({"sound": sound, "plugins": all, "faults": faults}),
+        json!({"sound": sound, "plugins": all, "faults": faults, "cache": cache}),
     );
     report.code = u8::from(!sound);
     Ok(report)

@@ -1,13 +1,13 @@
 //! `dsh plugin why`: where a plugin, a row or a tool comes from, and who let it.
 
-use dsh_plugin::Mounted;
+use dsh_plugin::want;
 use dsh_profile::{Installed, Row};
 use serde_json::{Value, json};
 
 use super::names::{self, Meant};
-use super::rows::Rows;
+use super::rows::{Mount, Rows};
 use super::text::{list, shown};
-use super::{Desk, Done, Report, entry, given};
+use super::{Desk, Done, Report, entry, given, look};
 use crate::words::Words;
 
 pub(super) fn run(desk: &Desk, words: &Words) -> Done {
@@ -83,21 +83,23 @@ pub(super) fn run(desk: &Desk, words: &Words) -> Done {
 
 /// What became of a row, and why.
 enum State {
-    Mounted(Vec<String>),
+    /// With its tools, and what it does that needs no grant.
+    Mounted(Vec<String>, Vec<String>),
     Host,
     Disabled,
     LeftOut(String),
 }
 
-fn state(row: &Row, mounted: &[(&Row, Result<Mounted, String>)]) -> State {
+fn state(row: &Row, mounted: &[Mount<'_>]) -> State {
     if row.disabled {
         return State::Disabled;
     }
     match mounted.iter().find(|(known, _)| known.id == row.id) {
         None => State::Host,
-        Some((_, Ok(mount))) => {
-            State::Mounted(mount.tools().iter().map(|tool| tool.name.clone()).collect())
-        }
+        Some((_, Ok(mount))) => State::Mounted(
+            mount.tools().iter().map(|tool| tool.name.clone()).collect(),
+            want::also(mount.component().description(), &look::offered(mount)),
+        ),
         Some((_, Err(reason))) => State::LeftOut(shown(reason, 1000)),
     }
 }
@@ -110,8 +112,11 @@ fn of_row(row: &Row, plugin: Option<&Installed>, state: &State) -> (String, Valu
     }
     text += "\n";
     let (name, tools, reason) = match state {
-        State::Mounted(tools) => {
+        State::Mounted(tools, also) => {
             text += "  it is mounted\n";
+            for words in also {
+                text += &format!("  it {}\n", shown(words, 300));
+            }
             ("mounted", tools.clone(), None)
         }
         State::Host => {
@@ -132,14 +137,16 @@ fn of_row(row: &Row, plugin: Option<&Installed>, state: &State) -> (String, Valu
         let tools: Vec<String> = tools.iter().map(|tool| shown(tool, 64)).collect();
         text += &format!("  it brings the tools {}\n", list(&tools));
     }
-    let granted: Vec<String> = match row.grants.as_object() {
-        Some(grants) => grants
-            .iter()
-            .map(|(grant, what)| given::written(grant, what))
-            .collect(),
-        None => Vec::new(),
+    // Those of a row that is disabled are not composed; what the lock has is what it would have.
+    let grants = match (state, plugin.filter(|_| row.is_plugins_own())) {
+        (State::Disabled, Some(plugin)) => plugin.granted(),
+        _ => row.grants.as_object().cloned().unwrap_or_default(),
     };
-    let by = granted_by(row, plugin);
+    let granted: Vec<String> = grants
+        .iter()
+        .map(|(grant, what)| given::written(grant, what))
+        .collect();
+    let by = granted_by(row);
     if granted.is_empty() {
         text += "  nobody granted it anything\n";
     } else {
@@ -156,18 +163,15 @@ fn of_row(row: &Row, plugin: Option<&Installed>, state: &State) -> (String, Valu
         "state": name,
         "reason": reason,
         "tools": tools,
-        "grants": row.grants,
+        "grants": grants,
         "grantedBy": if granted.is_empty() { None } else { Some(by) },
     });
     (text, json)
 }
 
 /// Whose word a row's grants are.
-fn granted_by(row: &Row, plugin: Option<&Installed>) -> String {
-    let from_lock = plugin.is_some_and(|plugin| {
-        row.is_plugins_own() && row.grants.as_object() == Some(&plugin.granted())
-    });
-    if from_lock {
+fn granted_by(row: &Row) -> String {
+    if row.locked_grants || (row.disabled && row.is_plugins_own()) {
         "you, when it was added or by dsh plugin grant (dsh.lock)".to_owned()
     } else if row.patched_by.is_empty() {
         shown(&row.origin, 300)

@@ -1,5 +1,5 @@
-//! `docs/differences.md` and `docs/security.md` name the test of what they say;
-//! this looks whether it is there.
+//! `docs/differences.md`, `docs/security.md` and `docs/hostile.md` name the tests
+//! of what they say; this looks whether they are there.
 
 use std::path::{Path, PathBuf};
 
@@ -63,6 +63,37 @@ fn each_difference_has_a_test_that_exists() {
             assert!(there, "{test}, the test of {difference:?}, is nowhere");
         }
     }
+}
+
+/// Each number has its tests, or says what is missing.
+#[test]
+fn each_hostile_number_has_a_test_that_exists_or_says_why_not() {
+    let sources = sources();
+    let text = std::fs::read_to_string(root().join("docs/hostile.md")).unwrap();
+    let mut next = 1;
+    for line in text.lines() {
+        let cells: Vec<&str> = line.trim_matches('|').split(" | ").collect();
+        let [number, _, tests] = cells[..] else {
+            continue;
+        };
+        let Ok(number) = number.trim().parse::<u32>() else {
+            continue;
+        };
+        assert_eq!(number, next, "a number is missing, or stands twice");
+        next += 1;
+        let named: Vec<&str> = tests.split('`').skip(1).step_by(2).collect();
+        if tests.trim().starts_with("not yet: ") {
+            continue;
+        }
+        assert!(!named.is_empty(), "no test for {number}");
+        for test in named {
+            assert!(
+                exists(&sources, test),
+                "{test}, of number {number}, is nowhere"
+            );
+        }
+    }
+    assert_eq!(next, 71, "the list has 70 numbers");
 }
 
 fn in_path(path: &Path, part: &str) -> bool {

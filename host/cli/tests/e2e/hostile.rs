@@ -33,7 +33,7 @@ fn row(scratch: &Scratch, says: &[&str], grants: &Value) -> PathBuf {
         "component": guest().to_string_lossy(),
         "config": {"says": says},
         "grants": all,
-        "limits": {"cpu": "100ms"},
+        "limits": {"cpu": "1s"},
     });
     scratch.write_beside("prober.yml", &json!([{"insert": [row]}]).to_string())
 }

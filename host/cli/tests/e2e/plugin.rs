@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{CORE, COUNTER, Scratch, TODO, counter, made, todo};
+use crate::support::{CORE, COUNTER, Scratch, TODO, counter, made, replaced, root, todo};
 
 #[test]
 fn a_plugin_is_added_and_used_disabled_and_gone_enabled_and_there_and_removed() {
@@ -216,8 +216,7 @@ fn a_core_module_is_made_a_component_and_used() {
 fn what_is_no_component_is_refused_with_what_it_is() {
     let scratch = Scratch::new();
     let whole = counter("1.0.0");
-    let unversioned =
-        crate::support::replaced(&whole, b"dsh:plugin/tool@0.1.0", b"dsh:plugin/tool@7.1.0");
+    let unversioned = replaced(&whole, b"dsh:plugin/tool@0.1.0", b"dsh:plugin/tool@7.1.0");
     let table: [(&str, &[u8], &[&str]); 12] = [
         ("elf", b"\x7fELF\x02\x01\x01\0", &["native program"]),
         ("js", b"export const tool = 1;", &["JavaScript"]),
@@ -432,13 +431,9 @@ fn why_tells_of_a_plugin_a_row_and_a_tool() {
 fn audit_lists_what_each_row_may_do_and_what_stands_out() {
     let scratch = Scratch::new();
     scratch.with_counter();
-    let component = scratch.put(
-        "loose.wasm",
-        &made(
-            COUNTER,
-            &json!({"plugin": {"name": "acme:loose", "version": "1.0.0"}}),
-        ),
-    );
+    let loose = json!({"plugin": {"name": "acme:loose", "version": "1.0.0"}});
+    let loose = replaced(&made(COUNTER, &loose), b"c_count", b"d_count");
+    let component = scratch.put("loose.wasm", &loose);
     let component = component.display();
     scratch.write_home(
         "profiles/headless/cordis.patch.yml",
@@ -555,5 +550,172 @@ fn help_and_usage_errors_touch_nothing() {
         );
         assert!(ended.stderr.starts_with("error: "), "{ended:?}");
         assert!(!scratch.home().exists(), "{words:?}");
+    }
+}
+
+/// The script of docs/plugins.md is what an author has.
+#[test]
+fn the_documented_script_makes_a_plugin_of_a_component() {
+    let scratch = Scratch::new();
+    scratch.write(
+        "plugin.toml",
+        "[plugin]\nname = \"acme:counter\"\nversion = \"0.1.0\"\ndescription = \"Zählt\"\n\n\
+         [[rows]]\nid = \"counter\"\nconfig = { unit = \"x\" }\n\n[config]\nschema = \"schema.json\"\n\n\
+         [limits]\nmemory = \"1GiB\"\ncpu = \"1s\"\n",
+    );
+    scratch.write(
+        "schema.json",
+        r#"{"type": "object", "properties": {"unit": {"type": "string"}}, "additionalProperties": false}"#,
+    );
+    let made = std::process::Command::new("python3")
+        .arg(root().join("docs/manifest.py"))
+        .arg("plugin.toml")
+        .arg(root().join(COUNTER))
+        .arg("counter.wasm")
+        .current_dir(scratch.work())
+        .status();
+    assert!(made.unwrap().success());
+    let (_, info) = scratch.plugin_json(["info", "counter.wasm"]);
+    assert_eq!(info["description"], "Zählt");
+    let refused = scratch.plugin(["add", "counter.wasm"]);
+    assert!(
+        refused
+            .stderr
+            .contains("it asks for more memory than a row gets"),
+        "{refused:?}"
+    );
+    scratch.plugin(["add", "--yes", "counter.wasm"]).done();
+    assert!(
+        !scratch.lock_text().contains("1GiB"),
+        "more than the default is a person's to give"
+    );
+    scratch
+        .calls("c_count", &json!({"text": ""}))
+        .0
+        .answered("Called.");
+}
+
+/// What needs no grant is power too: it is said wherever a person decides or looks.
+#[test]
+fn a_plugin_that_writes_into_the_prompt_says_so_everywhere() {
+    const SAYS: &str = "adds text of its own to the system prompt";
+    let scratch = Scratch::new();
+    let manifest = json!({"plugin": {"name": "acme:prompt", "version": "1.0.0"}});
+    let component = made("target/components/prompt-base.wasm", &manifest);
+    scratch.put("prompt.wasm", &component);
+    scratch
+        .plugin(["add", "prompt.wasm"])
+        .refused(&["acme:prompt adds text", SAYS]);
+    let added = scratch.plugin(["add", "--yes", "prompt.wasm"]).done();
+    assert!(added.stdout.contains(SAYS), "{added:?}");
+    for words in [
+        &["audit"][..],
+        &["why", "acme:prompt"],
+        &["info", "acme:prompt"],
+    ] {
+        let said = scratch.plugin(words.iter().copied()).done();
+        assert!(said.stdout.contains(SAYS), "{said:?}");
+    }
+}
+
+#[test]
+fn an_update_that_begins_to_write_into_the_prompt_asks_again() {
+    let scratch = Scratch::new();
+    scratch.with_counter();
+    let manifest = json!({
+        "plugin": {"name": "acme:counter", "version": "1.1.0"}, "rows": [{"id": "counter"}],
+    });
+    let component = made("target/components/prompt-base.wasm", &manifest);
+    scratch.put("counter.wasm", &component);
+    let lock = scratch.lock_text();
+    scratch.plugin(["update"]).refused(&[
+        "adds text of its own to the system prompt",
+        "dsh plugin update --none acme:counter",
+    ]);
+    assert_eq!(scratch.lock_text(), lock);
+    scratch.plugin(["update", "--yes"]).done();
+}
+
+#[test]
+fn a_provider_that_is_served_already_is_refused_and_so_are_rows_that_clash_among_themselves() {
+    let scratch = Scratch::new();
+    let manifest = json!({
+        "plugin": {"name": "acme:llm", "version": "1.0.0"},
+        "rows": [{"id": "mine"}],
+        "wants": {"route": [{"provider": "scripted"}]},
+    });
+    let component = made("target/components/llm-scripted.wasm", &manifest);
+    scratch.put("llm.wasm", &component);
+    scratch
+        .plugin(["add", "--yes", "llm.wasm"])
+        .refused(&["serves the provider scripted", "row llm-scripted of base"]);
+    let twice = json!({
+        "plugin": {"name": "acme:twice", "version": "1.0.0"}, "rows": [{"id": "a"}, {"id": "b"}],
+    });
+    scratch.put("twice.wasm", &made(COUNTER, &twice));
+    scratch
+        .plugin(["add", "--yes", "twice.wasm"])
+        .refused(&["its row b brings the tool c_count"]);
+    scratch.put("counter.wasm", &counter("1.0.0"));
+    scratch
+        .plugin(["add", "--yes", "--as", "counter=tool-bash", "counter.wasm"])
+        .refused(&["a row tool-bash", "--as counter=OTHER-ID"]);
+    let mut deep = json!({});
+    for _ in 0..60 {
+        deep = json!({"a": deep});
+    }
+    let deep = json!({
+        "plugin": {"name": "acme:deep", "version": "1.0.0"}, "rows": [{"id": "deep", "config": deep}],
+    });
+    scratch.put("deep.wasm", &made(COUNTER, &deep));
+    scratch
+        .plugin(["add", "--yes", "deep.wasm"])
+        .refused(&["its own row deep", "nests deeper"]);
+    assert!(scratch.packages().is_empty());
+}
+
+#[test]
+fn what_a_patch_keeps_disabled_is_told_and_why_shows_the_grants_that_wait() {
+    let scratch = Scratch::new();
+    scratch.with_counter();
+    let patch = "- id: counter\n  disabled: true\n";
+    scratch.write_home("profiles/headless/cordis.patch.yml", patch);
+    let enabled = scratch.plugin(["enable", "counter"]).done();
+    assert!(
+        enabled
+            .stdout
+            .contains("row counter is disabled still, by "),
+        "{enabled:?}"
+    );
+    scratch.write_home("profiles/headless/cordis.patch.yml", "");
+    scratch.plugin(["disable", "counter"]).done();
+    let why = scratch.plugin(["why", "counter"]).done();
+    assert!(
+        why.stdout
+            .contains("it may tool-names=c_count, granted by you"),
+        "{why:?}"
+    );
+}
+
+#[test]
+fn a_home_whose_name_is_no_text_is_used_like_any_other() {
+    use std::os::unix::ffi::OsStringExt;
+    let scratch = Scratch::new();
+    scratch.put("counter.wasm", &counter("1.0.0"));
+    let mut home = scratch.home().into_os_string().into_vec();
+    home.push(0xff);
+    let home = std::ffi::OsString::from_vec(home);
+    for words in [
+        &["add", "--json", "--yes", "counter.wasm"][..],
+        &["list", "--json"],
+        &["verify", "--json"],
+        &["why", "counter", "--json"],
+        &["disable", "tool-bash", "--json"],
+    ] {
+        let dsh = scratch.dsh().env("DSH_HOME", &home).args(["plugin"]);
+        let ended = dsh.args(words.iter().copied()).run();
+        let value: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+        assert_eq!(value["ok"], ended.code == Some(0), "{ended:?}");
+        assert!(!ended.stderr.contains("panicked"), "{ended:?}");
     }
 }

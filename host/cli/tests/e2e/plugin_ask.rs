@@ -72,6 +72,9 @@ fn a_yes_on_the_terminal_adds_it_and_anything_else_does_not() {
             "sha256",
             "adds the tool c_count for the model to call",
             "signed    no",
+            // How far it is, on a line that is taken away again.
+            "compiling acme:counter (",
+            "\r\u{1b}[K",
         ] {
             assert!(
                 shown[..question].contains(part),

@@ -3,9 +3,10 @@
 use std::sync::{Arc, Mutex};
 
 use mock_provider::{Answer, Authority, End, Mock, Recorded, Step};
+use rustix::process::Signal;
 use serde_json::json;
 
-use crate::support::{Ended, Scratch, Signer, counter};
+use crate::support::{Ended, Scratch, Signer, counter, wait_until};
 
 /// A server that this test's `dsh` trusts.
 struct Shop {
@@ -272,4 +273,19 @@ fn plain_http_and_addresses_with_secrets_are_refused_before_anything_is_sent() {
     assert!(!ended.stderr.contains("hunter2"), "{ended:?}");
     ended.refused(&["password"]);
     assert!(mock.requests().is_empty());
+}
+
+#[test]
+fn an_interrupt_while_it_is_fetched_leaves_nothing() {
+    let shop = Shop::open(|request| match request.path.as_str() {
+        "/counter.wasm" => Answer::new(200, counter("1.0.0")).then(Step::Gate),
+        _ => Answer::new(404, ""),
+    });
+    let dsh = shop.scratch.dsh().env("SSL_CERT_FILE", &shop.root);
+    let url = shop.url("/counter.wasm");
+    let run = dsh.args(["plugin", "add", "--yes", &url]).start();
+    wait_until("most of it was sent", || shop.mock.written() > 0);
+    run.signal(Signal::INT);
+    assert_eq!(run.end().signal, Some(2));
+    shop.added_nothing();
 }

@@ -30,10 +30,11 @@ fn nothing_that_a_plugin_says_reaches_the_terminal_as_it_is() {
         json!({
             "plugin": {"name": "acme:counter", "version": version, "description": EVIL, "licence": EVIL, "authors": [EVIL]},
             "rows": [{"id": "counter", "config": {EVIL: EVIL}}],
+            "wants": {"tool-names": [EVIL, "c_count"]},
             EVIL: 1,
         })
     };
-    let name = "evil\u{1b}[31m\u{202e}.wasm";
+    let name = "evil\u{202e}.wasm";
     let put = |version: &str| {
         let bytes = made(COUNTER, &manifest(version));
         scratch.put(name, &bytes);
@@ -63,10 +64,9 @@ fn nothing_that_a_plugin_says_reaches_the_terminal_as_it_is() {
     put("1.1.0");
     all.push(scratch.plugin(["update", "--dry-run"]));
     all.push(scratch.plugin(["update", "--yes"]));
-    assert!(
-        all.iter().skip(1).all(|ended| ended.code == Some(0)),
-        "{all:?}"
-    );
+    for ended in all.iter().skip(1) {
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+    }
     for ended in all {
         harmless(&ended.stdout);
         harmless(&ended.stderr);

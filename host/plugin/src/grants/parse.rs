@@ -105,18 +105,21 @@ fn texts(name: &str, parameters: &Value, member: &str) -> Result<Vec<String>, Er
         }
         other => other,
     };
-    list.as_array()
-        .and_then(|items| {
-            items
-                .iter()
-                .map(|item| {
-                    item.as_str()
-                        .filter(|text| !text.is_empty())
-                        .map(str::to_owned)
-                })
-                .collect()
-        })
-        .ok_or_else(|| bad(name, format!("write a list of {member}")))
+    let texts: Option<Vec<String>> = list.as_array().and_then(|items| {
+        let texts = items.iter().map(Value::as_str);
+        texts
+            .map(|text| Some(text.filter(|text| !text.is_empty())?.to_owned()))
+            .collect()
+    });
+    let texts = texts.ok_or_else(|| bad(name, format!("write a list of {member}")))?;
+    if texts.len() > MOST {
+        return Err(bad(name, format!("{MOST} {member} are allowed at most")));
+    }
+    if texts.iter().all(|text| is_plain(text)) {
+        Ok(texts)
+    } else {
+        Err(bad(name, format!("one of the {member} {NOT_PLAIN}")))
+    }
 }
 
 /// A list of objects, or one of them.
@@ -148,8 +151,29 @@ fn text(name: &str, members: &Map<String, Value>, member: &str) -> Result<String
         .get(member)
         .and_then(Value::as_str)
         .filter(|text| !text.is_empty())
-        .map(str::to_owned)
         .ok_or_else(|| bad(name, format!("`{member}` is missing, or no text")))
+        .and_then(|text| match is_plain(text) {
+            true => Ok(text.to_owned()),
+            false => Err(bad(name, format!("`{member}` {NOT_PLAIN}"))),
+        })
+}
+
+/// Items of a list, and bytes of a text: a person reads them before they decide.
+const MOST: usize = 256;
+const LONGEST: usize = 1024;
+
+const NOT_PLAIN: &str = "is longer than 1,024 bytes, or has characters that are not shown";
+
+/// Whether a text looks like what it is, wherever it is shown: no control
+/// characters, none that turn the direction of writing, none without a width.
+fn is_plain(text: &str) -> bool {
+    let unseen = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}'
+                | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+                | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+    };
+    text.len() <= LONGEST && !text.chars().any(unseen)
 }
 
 /// A whole number that may be missing.
@@ -464,8 +488,17 @@ fn dirs(parameters: &Value) -> Result<Vec<DirGrant>, Error> {
 
 fn env(parameters: &Value) -> Result<Vec<String>, Error> {
     let names = texts("env", parameters, "names")?;
-    match names.iter().find(|name| name.contains(['=', '\0'])) {
-        Some(_) => Err(bad("env", "a variable's name has no `=` in it: names only")),
-        None => Ok(names),
+    let named = |name: &String| {
+        name.bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+            && !name.starts_with(|first: char| first.is_ascii_digit())
+    };
+    if names.iter().all(named) {
+        Ok(names)
+    } else {
+        Err(bad(
+            "env",
+            "write names of variables, letters, digits and `_`, without values",
+        ))
     }
 }

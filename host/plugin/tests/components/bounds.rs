@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use crate::support::{call, mount, mount_with, run};
 
 #[tokio::test]
-async fn a_loop_is_stopped_by_its_cpu_bound() {
+async fn h5_a_loop_is_stopped_by_its_cpu_bound() {
     let mounted = mount_with(json!({"cpu": "50ms"})).await;
     let ctx = CallContext::default();
     let error = mounted.call_tool(&ctx, call("spin", "")).await.unwrap_err();
@@ -101,7 +101,7 @@ async fn memory_ends_at_its_cap() {
 }
 
 #[tokio::test]
-async fn recursion_ends_at_the_stacks_end() {
+async fn h7_recursion_ends_at_the_stacks_end() {
     let mounted = mount().await;
     let ctx = CallContext::default();
     let error = mounted
@@ -116,7 +116,7 @@ async fn recursion_ends_at_the_stacks_end() {
 }
 
 #[tokio::test]
-async fn what_a_call_hands_over_has_a_cap() {
+async fn h10_what_a_call_hands_over_has_a_cap_however_small_its_pieces() {
     let mounted = mount().await;
     let ctx = CallContext::default();
     for name in ["huge", "amplify"] {
@@ -249,4 +249,33 @@ async fn a_call_that_nobody_waits_for_any_more_ends() {
     while Arc::strong_count(&ports) > 1 {
         tokio::task::yield_now().await;
     }
+}
+
+/// The memory's bound would come first, so it is wider here.
+#[tokio::test]
+async fn h67_an_event_of_any_size_does_not_reach_the_log() {
+    let mounted = mount_with(json!({"memory": "1GiB", "output": "1GiB", "cpu": "10m"})).await;
+    let ctx = CallContext::default();
+    for bytes in ["17000000", "200000000"] {
+        let error = mounted
+            .call_tool(&ctx, call("append-large", bytes))
+            .await
+            .unwrap_err();
+        assert!(
+            matches!(
+                error,
+                CallError::Text {
+                    limit: 16_777_216,
+                    ..
+                }
+            ),
+            "{bytes}: {error}"
+        );
+    }
+    let small = mount().await;
+    let error = small
+        .call_tool(&ctx, call("append-large", "1000000000"))
+        .await
+        .unwrap_err();
+    assert!(matches!(error, CallError::Memory { .. }), "{error}");
 }

@@ -103,6 +103,27 @@ async fn who_watches_and_changes_nothing_is_no_failure() {
     assert!(watching.quarantine().is_none());
 }
 
+/// The loop is in the function that the host calls to put the payload in.
+#[tokio::test]
+async fn h6_a_loop_while_arguments_are_put_in_is_stopped() {
+    let config = json!({"rules": [format!("{EVENT}|arm|")]}).to_string();
+    let mut grants = all();
+    grants["decide"] = json!([EVENT]);
+    let component = crate::support::row(&config, grants, json!({"cpu": "1s"}));
+    let mounted = crate::support::engine()
+        .mount(component.await)
+        .await
+        .unwrap();
+    let listener = mounted.dispatch().unwrap();
+    let ctx = CallContext::default();
+    let payload = || "{}".to_owned();
+    listener.notify(&ctx, EVENT, vec![payload()]).await.unwrap();
+    let error = listener.enter(&ctx, EVENT, payload()).await.unwrap_err();
+    assert!(matches!(error, CallError::Cpu { .. }), "{error}");
+    // A new instance is not armed.
+    listener.enter(&ctx, EVENT, payload()).await.unwrap();
+}
+
 #[tokio::test]
 async fn answering_for_a_person_needs_its_own_grant() {
     let config = json!({"rules": ["approval/request|answer|{'outcome':'allowed-once'}"]});

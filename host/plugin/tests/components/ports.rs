@@ -409,7 +409,7 @@ async fn what_is_spilled_ends_at_the_grants_quota() {
 }
 
 #[tokio::test]
-async fn of_a_flood_of_messages_a_thousand_are_kept_and_each_is_cut() {
+async fn h14_of_a_flood_of_messages_a_thousand_are_kept_and_each_is_cut() {
     let mounted = mount().await;
     let (ctx, fake) = with_ports();
     run(&mounted, &ctx, "chatter", "").await;

@@ -1,9 +1,10 @@
 //! A component that does what it is told, also what it should not: the tool's
 //! name, the event's name or the row's configuration say what.
 
+use std::alloc::{GlobalAlloc, Layout, System};
 use std::hint::black_box;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 wit_bindgen::generate!({
     path: "../../../../../wit",
@@ -46,6 +47,28 @@ const SENDING: u32 = 1000;
 
 /// What it is to send, until it has.
 static WANTED: Mutex<Option<String>> = Mutex::new(None);
+
+/// An allocator that never returns, once it is told so: what the host calls to
+/// put arguments into the component.
+struct Hostile;
+
+static ARMED: AtomicBool = AtomicBool::new(false);
+
+#[global_allocator]
+static ALLOCATOR: Hostile = Hostile;
+
+unsafe impl GlobalAlloc for Hostile {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if ARMED.load(Ordering::Relaxed) {
+            spin()
+        }
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        unsafe { System.dealloc(at, layout) }
+    }
+}
 
 /// How often this instance was called.
 static CALLS: AtomicU32 = AtomicU32::new(0);
@@ -282,6 +305,13 @@ impl tool::Guest for Prober {
             }
             "length" => outcome(session::length().to_string()),
             "events" => outcome(session::events(0, 10, &[]).join(",")),
+            "append-large" => {
+                let event = journal::NewEvent {
+                    kind: "todo/write".to_owned(),
+                    data: "x".repeat(argument.parse().unwrap()),
+                };
+                outcome(journal::append(&[event], None)?.to_string())
+            }
             "append" => {
                 let event = journal::NewEvent {
                     kind: argument,
@@ -458,6 +488,7 @@ impl dispatch::Guest for Prober {
         if let Some(rule) = rule(&event) {
             follow(&rule);
             log::write(log::Level::Info, &format!("{event} {}", payloads.len()));
+            ARMED.store(rule.how == "arm", Ordering::Relaxed);
         }
     }
 
