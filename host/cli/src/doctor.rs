@@ -11,7 +11,7 @@ mod rows;
 use std::thread;
 
 use dsh_check::{Finding, Level};
-use dsh_profile::{Environment, Profile, check_home, check_installed};
+use dsh_profile::{Environment, Profile, check_home, check_installed, for_profile};
 use serde_json::json;
 
 use crate::arguments::usage;
@@ -126,6 +126,10 @@ fn examine(place: &Place, name: &str) -> Sections {
             ("http", done(http)),
         ]);
         once(&mut sections);
+        // The commands that are named are about this profile.
+        for one in sections.iter_mut().flat_map(|(_, found)| found) {
+            one.what = for_profile(name, &one.what);
+        }
         sections
     })
 }

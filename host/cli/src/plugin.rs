@@ -40,6 +40,7 @@ mod why;
 mod words;
 
 use std::future::Future;
+use std::io::{self, Write};
 use std::time::Duration;
 
 use dsh_plugin::{Engine, EngineConfig};
@@ -199,7 +200,7 @@ pub(crate) fn main(arguments: &[String]) -> Result<u8, Failure> {
             Ok(report.code)
         }
         Ok(Some(report)) => {
-            report::product(&report.text)?;
+            out(&report.text)?;
             Ok(report.code)
         }
         Err(stop) => {
@@ -222,8 +223,21 @@ fn print(ok: bool, profile: Option<&String>, members: Map<String, Value>) -> Res
     object.insert("ok".to_owned(), Value::Bool(ok));
     object.insert("profile".to_owned(), json!(profile));
     object.extend(members);
-    report::product(&text::json_line(&Value::Object(object)))?;
-    Ok(())
+    out(&text::json_line(&Value::Object(object)))
+}
+
+/// Writes the product. What was done is done, so a reader that has gone away is no failure.
+fn out(text: &str) -> Result<(), Failure> {
+    let mut stdout = io::stdout().lock();
+    match stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.flush())
+    {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::of(format_args!(
+            "it is done, and cannot be told on stdout: {error}"
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// `--timeout`, in seconds.

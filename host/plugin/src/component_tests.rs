@@ -92,3 +92,33 @@ fn the_contract_is_the_newest_that_is_named() {
     let description = Description::read(&wat::parse_str(text).unwrap()).unwrap();
     assert_eq!(description.contract.as_deref(), Some("0.1.10"));
 }
+
+#[test]
+fn damage_of_every_kind_is_one_line_and_no_panic() {
+    let text = r#"(component
+        (import "dsh:plugin/journal@0.1.0" (instance))
+        (core module (func (export "f"))))"#;
+    let mut whole = wat::parse_str(text).unwrap();
+    let manifest = br#"{"plugin":{"name":"a:b","version":"1.0.0"},"rows":[{"id":"b"}],"wants":{"journal":["todo/write"]},"events":{"appends":["a/seen"]}}"#;
+    let mut section = vec![
+        0,
+        u8::try_from((manifest.len() + 13) & 0x7f).unwrap() | 0x80,
+        1,
+    ];
+    section.push(12);
+    section.extend(b"dsh:manifest");
+    section.extend(manifest);
+    whole.extend(section);
+    Description::read(&whole).unwrap();
+    for at in 0..whole.len() {
+        for value in [0, 1, b'"', b'{', 0x7f, 0x80, 0xff] {
+            let mut damaged = whole.clone();
+            damaged[at] = value;
+            for bytes in [&damaged[..], &damaged[..at]] {
+                if let Err(error) = Description::read(bytes) {
+                    assert!(!error.to_string().contains('\n'), "{error}");
+                }
+            }
+        }
+    }
+}

@@ -18,7 +18,6 @@ use serde_json::{Map, Value, json};
 use crate::component::Description;
 use crate::error::Error;
 use crate::grants::{self, Need};
-use crate::manifest::Listing;
 use crate::survey::Offered;
 
 mod difference;
@@ -169,9 +168,6 @@ pub fn also(component: &Description, offered: &Offered) -> Vec<String> {
             format!("{} in your sessions", words::list(&projection.kinds))
         };
         said.push(format!("reads {kinds} to show {}", shown(&projection.key)));
-    }
-    if manifest.is_some_and(|manifest| manifest.plugin.tools == Listing::Dynamic) {
-        said.push("may change its tools while a session runs".to_owned());
     }
     said
 }

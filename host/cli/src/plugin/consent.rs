@@ -9,6 +9,7 @@ use std::io::{self, IsTerminal, Write};
 use dsh_plugin::Grants;
 use dsh_plugin::want::{self, Want};
 use serde_json::{Map, Value, json};
+use tokio::signal::unix::{SignalKind, signal};
 
 use super::look::Candidate;
 use super::text::{json as json_text, shown, size};
@@ -84,11 +85,31 @@ pub(super) fn somebody() -> bool {
 /// A yes or a no, from the terminal; anything but a yes is a no.
 pub(super) fn ask(desk: &Desk, question: &str) -> bool {
     desk.progress.clear();
-    let mut stderr = io::stderr();
-    let _ = write!(stderr, "{question} [y/N] ").and_then(|()| stderr.flush());
-    let mut answer = String::new();
-    io::stdin().read_line(&mut answer).is_ok()
-        && matches!(answer.trim(), "y" | "Y" | "yes" | "Yes" | "YES")
+    let answer = desk.wait(async {
+        // Before the question, so that nobody is faster.
+        let interrupted = signal(SignalKind::interrupt());
+        let mut stderr = io::stderr();
+        let _ = write!(stderr, "{question} [y/N] ").and_then(|()| stderr.flush());
+        let read = tokio::task::spawn_blocking(|| {
+            let mut answer = String::new();
+            io::stdin().read_line(&mut answer).map(|_| answer)
+        });
+        let interrupted = async {
+            match interrupted {
+                Ok(mut interrupted) => drop(interrupted.recv().await),
+                Err(_) => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            answer = read => answer.ok().and_then(Result::ok).unwrap_or_default(),
+            () = interrupted => {
+                // Nothing is under way; only the line is not at its end.
+                let _ = writeln!(io::stderr());
+                std::process::exit(130)
+            }
+        }
+    });
+    matches!(answer.trim(), "y" | "Y" | "yes" | "Yes" | "YES")
 }
 
 /// Puts lines on stderr.

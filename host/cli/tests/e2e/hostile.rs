@@ -227,3 +227,30 @@ fn a_row_that_listens_to_no_event_of_a_run_is_left_out_and_the_others_run() {
     );
     assert!(ended.stderr.contains("acme/nothing"), "{ended:?}");
 }
+
+/// Not hostile: what such a row may do when it is granted. Its tools answer with
+/// no JSON, so what counts is what they left behind.
+#[test]
+fn a_row_keeps_a_map_that_is_its_own_and_goes_with_its_session() {
+    let scratch = Scratch::new();
+    let row = row(&scratch, &["tool:kv", "tool:kv-profile"], &json!({}));
+    let calls = json!([
+        {"name": "kv-profile", "arguments": {"kept": 1}},
+        {"name": "kv", "arguments": {"key": 1}},
+    ]);
+    let script = scratch.script(&json!([{"calls": calls}, {"text": "Done."}]));
+    let dsh = scratch.dsh().headless().patch(script).patch(row);
+    let ended = dsh.args(["Go"]).run();
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let record = scratch.record();
+    let data = scratch.home().join("plugins/data");
+    let of_session = data
+        .join("sessions")
+        .join(record.inspection.header.id.to_string());
+    let of_profile = data.join("profiles/headless/prober/prober/profile.kv");
+    assert!(of_session.is_dir() && of_profile.is_file());
+    let id = record.inspection.header.id.to_string();
+    let removed = scratch.dsh().args(["sessions", "rm", "--yes", &id]).run();
+    assert_eq!(removed.code, Some(0), "{removed:?}");
+    assert!(!of_session.exists() && of_profile.is_file());
+}

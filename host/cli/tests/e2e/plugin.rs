@@ -719,3 +719,21 @@ fn a_home_whose_name_is_no_text_is_used_like_any_other() {
         assert!(!ended.stderr.contains("panicked"), "{ended:?}");
     }
 }
+
+#[test]
+fn a_reader_that_has_gone_away_makes_nothing_fail_that_was_done() {
+    let scratch = Scratch::new();
+    scratch.put("counter.wasm", &counter("1.0.0"));
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let dsh = scratch
+        .dsh()
+        .args(["plugin", "add", "--yes", "counter.wasm"]);
+    let ended = dsh.stdout(writer).run();
+    assert_eq!(
+        (ended.code, ended.stderr.as_str()),
+        (Some(0), ""),
+        "{ended:?}"
+    );
+    assert!(scratch.lock_text().contains("acme:counter"));
+}

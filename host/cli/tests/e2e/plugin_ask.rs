@@ -95,7 +95,7 @@ fn an_interrupt_at_the_question_leaves_everything_as_it_was() {
     let scratch = Scratch::new();
     scratch.put("counter.wasm", &counter("1.0.0"));
     let (code, _) = on_terminal(&scratch, &["add", "counter.wasm"], "\u{3}");
-    assert_ne!(code, 0);
+    assert_eq!(code, 130);
     assert!(scratch.lock_text().is_empty() && scratch.packages().is_empty());
 }
 
