@@ -7,9 +7,11 @@
 //! Adding one is a file here and a line in [`ALL`].
 
 use std::collections::HashMap;
-use std::future::Future;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::task::Poll;
 
 use wasmtime::component::Linker;
 
@@ -186,6 +188,15 @@ impl State {
         &self,
         port: impl Future<Output = Result<T, PluginError>>,
     ) -> Result<T, PluginError> {
+        if self.ctx.cancel.is_cancelled() {
+            return Err(PluginError::cancelled());
+        }
+        let mut port = pin!(port);
+        // Most answer at once, and then nobody needs to be woken by the token.
+        let first = poll_fn(|cx| Poll::Ready(port.as_mut().poll(cx))).await;
+        if let Poll::Ready(result) = first {
+            return result;
+        }
         tokio::select! {
             biased;
             () = self.ctx.cancel.cancelled() => Err(PluginError::cancelled()),
