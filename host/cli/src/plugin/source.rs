@@ -66,9 +66,9 @@ impl Source {
         }
         let path = plain(&cwd.join(given));
         match path.to_str() {
-            Some(text) if !text.contains(char::is_control) => Ok(Self::File(path)),
+            Some(text) if super::text::shown(text, usize::MAX) == text => Ok(Self::File(path)),
             _ => Err(format!(
-                "{}: a path that is no text, or holds control characters, cannot be kept in the lock; rename it",
+                "{}: a path that is no text, or holds characters that nobody sees, cannot be kept in the lock; rename it",
                 super::text::shown(&path.to_string_lossy(), 300)
             )),
         }
@@ -198,6 +198,7 @@ mod tests {
             ("git@github.com:acme/weather.git", "git repository"),
             ("oci://ghcr.io/acme/weather:1", "registry"),
             ("~/weather.wasm", "whole path"),
+            ("./a\u{202e}.wasm", "a\\u{202e}.wasm: a path that"),
             ("./a\u{1b}[31m.wasm", "a\\u{1b}[31m.wasm: a path that"),
         ] {
             let error = read(text).unwrap_err();

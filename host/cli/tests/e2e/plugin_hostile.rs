@@ -30,11 +30,10 @@ fn nothing_that_a_plugin_says_reaches_the_terminal_as_it_is() {
         json!({
             "plugin": {"name": "acme:counter", "version": version, "description": EVIL, "licence": EVIL, "authors": [EVIL]},
             "rows": [{"id": "counter", "config": {EVIL: EVIL}}],
-            "wants": {"tool-names": [EVIL, "c_count"]},
             EVIL: 1,
         })
     };
-    let name = "evil\u{202e}.wasm";
+    let name = "evil.wasm";
     let put = |version: &str| {
         let bytes = made(COUNTER, &manifest(version));
         scratch.put(name, &bytes);
@@ -91,6 +90,10 @@ fn a_manifest_that_lies_or_is_damaged_is_one_line_that_says_what_is() {
             &["http", "import"][..],
         ),
         (with("wants", json!({"nonsense": true})), &["nonsense"]),
+        (
+            with("wants", json!({"tool-names": [EVIL]})),
+            &["tool-names"],
+        ),
         (
             with("events", json!({"appends": ["turn/start"]})),
             &["turn/start"],
