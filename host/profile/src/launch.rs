@@ -103,7 +103,7 @@ Examples:
   dsh --profile headless --dump-default-config
   dsh --profile headless --safe \"say hello\"
   dsh sessions list
-  dsh plugin add ./weather.wasm
+  dsh plugin add ./notes.wasm
 ";
 
 #[derive(Default)]

@@ -117,9 +117,9 @@ pub(super) static VERBS: [Verb; 13] = [
                --sha256 the digest that came is pinned. A signature (SOURCE.minisig) is read\n\
                beside it. Interrupted at any point, the profile stays as it was.",
         examples: &[
-            "dsh plugin add ./weather.wasm",
-            "dsh plugin add --sha256 3fe0… https://plugins.example/weather.wasm",
-            "dsh plugin add --grant http=https://api.weather.example --grant kv ./weather.wasm",
+            "dsh plugin add ./notes.wasm",
+            "dsh plugin add --sha256 3fe0… https://plugins.example/notes.wasm",
+            "dsh plugin add --grant workspace=read --grant kv ./notes.wasm",
         ],
         flags: &[&DECIDE, &TRUST, &ADD, &LONG],
         words: (1, 1),
@@ -134,7 +134,7 @@ pub(super) static VERBS: [Verb; 13] = [
                are asked again where it wants more. Grants that are not wanted any more go.",
         examples: &[
             "dsh plugin update",
-            "dsh plugin update --from ./weather-0.4.wasm acme:weather",
+            "dsh plugin update --from ./notes-0.4.wasm acme:notes",
         ],
         flags: &[&DECIDE, &TRUST, &UPDATE, &LONG],
         words: (0, ANY),
@@ -147,7 +147,7 @@ pub(super) static VERBS: [Verb; 13] = [
         summary: "take plugins out of the profile",
         help: "Its rows, grants and, where no other profile has it, its bytes go. Your patch\n\
                files are never touched.",
-        examples: &["dsh plugin remove acme:weather"],
+        examples: &["dsh plugin remove acme:notes"],
         flags: &[&NOTHING],
         words: (1, ANY),
         needs: NEEDS_NAME,
@@ -170,10 +170,7 @@ pub(super) static VERBS: [Verb; 13] = [
         summary: "all that a plugin says of itself; runs nothing of it",
         help: "Manifest, imports, exports, what it wants and has, rows, digest, contract,\n\
                signature. FILE is any component: what holds a slash or is a file here is one.",
-        examples: &[
-            "dsh plugin info acme:weather",
-            "dsh plugin info ./weather.wasm",
-        ],
+        examples: &["dsh plugin info acme:notes", "dsh plugin info ./notes.wasm"],
         flags: &[&NOTHING],
         words: (1, 1),
         needs: "it needs the name of a plugin, or a file",
@@ -196,7 +193,7 @@ pub(super) static VERBS: [Verb; 13] = [
         usage: "[options] NAME|ROW…",
         summary: "mount plugins, or single rows of them, again",
         help: "Undoes disable.",
-        examples: &["dsh plugin enable acme:weather"],
+        examples: &["dsh plugin enable acme:notes"],
         flags: &[&NOTHING],
         words: (1, ANY),
         needs: "it needs the name of a plugin, or the id of one of its rows; dsh plugin list shows them",
@@ -207,10 +204,7 @@ pub(super) static VERBS: [Verb; 13] = [
         usage: "[options] NAME|ROW…",
         summary: "keep plugins, or single rows of them, without mounting them",
         help: "Written into the lock alone; your patch files are never touched.",
-        examples: &[
-            "dsh plugin disable acme:weather",
-            "dsh plugin disable weather",
-        ],
+        examples: &["dsh plugin disable acme:notes", "dsh plugin disable notes"],
         flags: &[&NOTHING],
         words: (1, ANY),
         needs: "it needs the name of a plugin, or the id of one of its rows; dsh plugin list shows them",
@@ -223,7 +217,7 @@ pub(super) static VERBS: [Verb; 13] = [
         help: "A grant that is there already is replaced. WHAT is JSON, or simple:\n\
                http=https://a,https://b  process=shell  process=git,rg  workspace=write\n\
                kv=1MiB  dir=/data:ro  observe=turn/end",
-        examples: &["dsh plugin grant acme:weather http=https://api.weather.example"],
+        examples: &["dsh plugin grant acme:notes workspace=write"],
         flags: &[&NOTHING],
         words: (2, ANY),
         needs: "it needs the name of a plugin and a grant; dsh plugin info NAME shows what it wants",
@@ -234,7 +228,7 @@ pub(super) static VERBS: [Verb; 13] = [
         usage: "[options] NAME GRANT…",
         summary: "take grants back",
         help: "A row that needs the grant to start is left out from then on, and says so.",
-        examples: &["dsh plugin revoke acme:weather http"],
+        examples: &["dsh plugin revoke acme:notes workspace"],
         flags: &[&NOTHING],
         words: (2, ANY),
         needs: "it needs the name of a plugin and a grant; dsh plugin info NAME shows what it has",
@@ -246,7 +240,7 @@ pub(super) static VERBS: [Verb; 13] = [
         summary: "where a plugin, a row or a tool comes from, and who let it",
         help: "The layer that brings it, the layers that change it, who granted what, or why it\n\
                is left out.",
-        examples: &["dsh plugin why get_weather"],
+        examples: &["dsh plugin why take_note"],
         flags: &[&NOTHING],
         words: (1, 1),
         needs: "it needs the name of a plugin, of a tool, or the id of a row",
@@ -329,7 +323,7 @@ pub(super) fn parse(arguments: &[String]) -> Result<Asked, Failure> {
     let first = loop {
         let Some((first, after)) = rest.split_first() else {
             return Err(usage(
-                "dsh plugin needs a command, for example: dsh plugin add ./weather.wasm (--help names them all)",
+                "dsh plugin needs a command, for example: dsh plugin add ./notes.wasm (--help names them all)",
             ));
         };
         rest = after;

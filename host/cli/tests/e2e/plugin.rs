@@ -525,7 +525,7 @@ fn help_and_usage_errors_touch_nothing() {
     let help = scratch.plugin(["--help"]).done();
     assert!(
         help.stdout.contains("Commands:\n  add ")
-            && help.stdout.contains("dsh plugin add ./weather.wasm"),
+            && help.stdout.contains("dsh plugin add ./notes.wasm"),
         "{help:?}"
     );
     for words in [
