@@ -2,7 +2,7 @@
 //!
 //! It says who the component is, what it asks for, and what it will append. It
 //! grants nothing: what is asked for here a person may give. What is not of its
-//! shape is refused when the component is read ([`Manifest::parse`]), and so is a
+//! shape is refused when the component is read (`Manifest::parse`), and so is a
 //! manifest that says what its component is not (`manifest/lies.rs`). Members
 //! that this host does not know are passed over, since a later one may, and
 //! listed for who looks.
