@@ -10,7 +10,7 @@ use super::taken::Taken;
 use super::text::{self, shown};
 use super::trust::{self, Signature};
 use super::words::DEFAULT_PROFILE;
-use super::{Desk, Done, Report, Stop, entry, fetch, given, patience};
+use super::{Desk, Done, Report, Stop, entry, fetch, given, names, patience};
 use crate::arguments::usage;
 use crate::report;
 use crate::words::Words;
@@ -324,18 +324,7 @@ fn added(
         desk.name
     );
     let mut line = |head: &str, value: String| text += &format!("  {head:<9} {value}\n");
-    let rows: Vec<String> = plugin
-        .rows
-        .iter()
-        .map(|row| {
-            if row.disabled {
-                format!("{} (disabled)", row.id)
-            } else {
-                row.id.clone()
-            }
-        })
-        .collect();
-    line("rows", rows.join(", "));
+    line("rows", names::rows(plugin).join(", "));
     if !plugin.tools.is_empty() {
         line(
             "tools",

@@ -4,7 +4,7 @@ use dsh_profile::Installed;
 use serde_json::{Value, json};
 
 use super::text::{short, shown};
-use super::{Desk, Done, Report, Stop, entry, given};
+use super::{Desk, Done, Report, Stop, entry, given, names};
 use crate::words::Words;
 
 pub(super) fn run(desk: &Desk, _: &Words) -> Done {
@@ -28,17 +28,7 @@ fn table(plugins: &[Installed]) -> String {
     let head = ["NAME", "VERSION", "STATE", "DIGEST", "ROWS", "GRANTS"].map(str::to_owned);
     let mut lines = vec![head];
     for plugin in plugins {
-        let rows: Vec<String> = plugin
-            .rows
-            .iter()
-            .map(|row| {
-                if row.disabled {
-                    format!("{} (disabled)", row.id)
-                } else {
-                    row.id.clone()
-                }
-            })
-            .collect();
+        let rows = names::rows(plugin);
         let grants: Vec<String> = plugin
             .granted()
             .iter()

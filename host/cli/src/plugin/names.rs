@@ -1,6 +1,6 @@
 //! Plugins and their rows by the names that people write.
 
-use dsh_profile::{Installed, Lock};
+use dsh_profile::{Installed, Lock, LockedRow};
 
 use super::Stop;
 use super::text::shown;
@@ -13,6 +13,15 @@ pub(super) enum Meant {
     /// A row of one: the plugin's place, the row's place.
     Row(usize, usize),
     Nothing,
+}
+
+/// A plugin's rows for a line: their ids, and which of them are disabled.
+pub(super) fn rows(plugin: &Installed) -> Vec<String> {
+    let one = |row: &LockedRow| match row.disabled {
+        true => format!("{} (disabled)", row.id),
+        false => row.id.clone(),
+    };
+    plugin.rows.iter().map(one).collect()
 }
 
 /// A plugin's name, what stands behind its colon where that is clear, or the id of a row.
@@ -92,7 +101,6 @@ pub(super) fn none(lock: &Lock, word: &str, profile: &str) -> Stop {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dsh_profile::LockedRow;
 
     fn lock() -> Lock {
         let plugin = |name: &str, row: &str| Installed {
