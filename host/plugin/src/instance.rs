@@ -269,10 +269,13 @@ impl Linked {
         let future = Box::pin(stack::within(call.place, async move {
             let live = match live {
                 Ok(live) => live,
-                Err((ctx, meter)) => match linked.instantiate(ctx, phase, meter, function).await {
-                    Ok(live) => live,
-                    Err(error) => return (None, Err(error)),
-                },
+                // Boxed, as it is large and most calls have an instance: a future is moved when it is boxed.
+                Err((ctx, meter)) => {
+                    match Box::pin(linked.instantiate(ctx, phase, meter, function)).await {
+                        Ok(live) => live,
+                        Err(error) => return (None, Err(error)),
+                    }
+                }
             };
             let (mut live, result) = body(live).await;
             let result = match result {
