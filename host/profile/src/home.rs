@@ -375,19 +375,26 @@ fn write_new(path: &Path, text: &str) -> Result<(), Error> {
     static DRAFTS: AtomicU32 = AtomicU32::new(0);
     let number = DRAFTS.fetch_add(1, Ordering::Relaxed);
     let draft = path.with_extension(format!("{}-{number}.draft", std::process::id()));
-    let written = fs::write(&draft, text).and_then(|()| fs::hard_link(&draft, path));
-    let _ = fs::remove_file(&draft);
-    let written = match written {
+    let written = fs::write(&draft, text).and_then(|()| match fs::hard_link(&draft, path) {
         // A file system without links.
-        Err(e) if e.kind() != io::ErrorKind::AlreadyExists => {
-            fs::File::create_new(path).and_then(|mut file| file.write_all(text.as_bytes()))
-        }
-        other => other,
-    };
+        Err(e) if e.kind() != io::ErrorKind::AlreadyExists => write_or_take_away(path, text),
+        linked => linked,
+    });
+    let _ = fs::remove_file(&draft);
     match written {
         Err(e) if e.kind() != io::ErrorKind::AlreadyExists => Err(Error::io("write", path, e)),
         _ => Ok(()),
     }
+}
+
+/// On a full disk nothing is left, as a file that exists is never written again.
+fn write_or_take_away(path: &Path, text: &str) -> io::Result<()> {
+    let mut file = fs::File::create_new(path)?;
+    let written = file.write_all(text.as_bytes());
+    if written.is_err() {
+        let _ = fs::remove_file(path);
+    }
+    written
 }
 
 #[cfg(test)]

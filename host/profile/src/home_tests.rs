@@ -376,3 +376,12 @@ fn commands_in_a_text_are_for_the_profile_that_it_is_about() {
         assert_eq!(for_profile(name, text), wanted);
     }
 }
+
+#[test]
+fn a_file_that_cannot_be_written_whole_is_not_there() {
+    let dir = tempfile::tempdir().unwrap();
+    // Its draft's name is too long for any file system, as a full disk is too small.
+    let path = dir.path().join(format!("{}.yml", "x".repeat(250)));
+    assert!(write_new(&path, "bundles: []").is_err());
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+}
