@@ -176,35 +176,35 @@ fn is_plain(text: &str) -> bool {
     text.len() <= LONGEST && !text.chars().any(unseen)
 }
 
-/// A whole number that may be missing.
-fn number(
+/// A member that may be missing, of the shape that `read` takes.
+fn member<T>(
     name: &str,
     members: Option<&Map<String, Value>>,
     member: &str,
+    read: impl FnOnce(&Value) -> Option<T>,
+    shape: &str,
+) -> Result<Option<T>, Error> {
+    let value = members.and_then(|members| members.get(member));
+    value
+        .map(|value| read(value).ok_or_else(|| bad(name, format!("`{member}` is {shape}"))))
+        .transpose()
+}
+
+fn number(
+    name: &str,
+    members: Option<&Map<String, Value>>,
+    key: &str,
 ) -> Result<Option<u64>, Error> {
-    match members.and_then(|members| members.get(member)) {
-        None => Ok(None),
-        Some(value) => value
-            .as_u64()
-            .map(Some)
-            .ok_or_else(|| bad(name, format!("`{member}` is a whole number"))),
-    }
+    member(name, members, key, Value::as_u64, "a whole number")
 }
 
 fn bytes(
     name: &str,
     members: Option<&Map<String, Value>>,
-    member: &str,
+    key: &str,
 ) -> Result<Option<u64>, Error> {
-    match members.and_then(|members| members.get(member)) {
-        None => Ok(None),
-        Some(value) => limits::bytes(value).map(Some).ok_or_else(|| {
-            bad(
-                name,
-                format!("`{member}` is bytes, or a text like \"64MiB\", up to 4GiB"),
-            )
-        }),
-    }
+    let shape = "bytes, or a text like \"64MiB\", up to 4GiB";
+    member(name, members, key, limits::bytes, shape)
 }
 
 fn quota(name: &str, parameters: &Value) -> Result<Option<u64>, Error> {
