@@ -57,6 +57,7 @@ mod stack;
 mod standin;
 mod survey;
 mod ticker;
+mod title;
 mod warm;
 
 pub use adapter::{Adapter, Attempt};
@@ -73,3 +74,4 @@ pub use mount::{Mounted, Row};
 pub use projection::Projection;
 pub use prompt::Prompt;
 pub use survey::Offered;
+pub use title::Title;

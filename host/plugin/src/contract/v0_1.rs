@@ -29,11 +29,13 @@ mod bindings {
                 import dsh:plugin/process@0.1.0;
                 import dsh:plugin/inbox@0.1.0;
                 import dsh:plugin/kv@0.1.0;
+                import dsh:plugin/llm@0.1.0;
                 export dsh:plugin/llm-adapter@0.1.0;
                 export dsh:plugin/tool@0.1.0;
                 export dsh:plugin/dispatch@0.1.0;
                 export dsh:plugin/projection@0.1.0;
                 export dsh:plugin/prompt@0.1.0;
+                export dsh:plugin/title@0.1.0;
             }
         ",
         world: "dsh:host/host",
@@ -44,6 +46,7 @@ mod bindings {
             "dsh:plugin/spill": async | trappable,
             "dsh:plugin/process": async | trappable,
             "dsh:plugin/kv": async | trappable,
+            "dsh:plugin/llm": async | trappable,
             default: trappable,
         },
         exports: { default: async },
@@ -51,14 +54,18 @@ mod bindings {
 }
 
 pub(crate) use bindings::dsh::plugin::{
-    clock, config, inbox, journal, kv, log, process, random, session, spill, types, work, workspace,
+    clock, config, inbox, journal, kv, llm, log, process, random, session, spill, types, work,
+    workspace,
 };
-pub(crate) use bindings::exports::dsh::plugin::{dispatch, llm_adapter, projection, prompt, tool};
+pub(crate) use bindings::exports::dsh::plugin::{
+    dispatch, llm_adapter, projection, prompt, title, tool,
+};
 
 pub(crate) use dispatch::Guest as DispatchGuest;
 pub(crate) use llm_adapter::Guest as AdapterGuest;
 pub(crate) use projection::Guest as ProjectionGuest;
 pub(crate) use prompt::Guest as PromptGuest;
+pub(crate) use title::Guest as TitleGuest;
 pub(crate) use tool::Guest as ToolGuest;
 
 /// Where a component's exports are, looked up once.
@@ -68,6 +75,7 @@ pub(crate) struct Exports {
     dispatch: Option<dispatch::GuestIndices>,
     projection: Option<projection::GuestIndices>,
     prompt: Option<prompt::GuestIndices>,
+    title: Option<title::GuestIndices>,
 }
 
 impl Exports {
@@ -91,6 +99,9 @@ impl Exports {
                 .transpose()?,
             prompt: has("prompt")
                 .then(|| prompt::GuestIndices::new(pre))
+                .transpose()?,
+            title: has("title")
+                .then(|| title::GuestIndices::new(pre))
                 .transpose()?,
         })
     }
@@ -117,6 +128,7 @@ export!(AdapterGuest, adapter, "llm-adapter");
 export!(DispatchGuest, dispatch, "dispatch");
 export!(ProjectionGuest, projection, "projection");
 export!(PromptGuest, prompt, "prompt");
+export!(TitleGuest, title, "title");
 
 impl From<types::Error> for api::PluginError {
     fn from(error: types::Error) -> Self {
