@@ -33,6 +33,7 @@ mod bindings {
                 export dsh:plugin/llm-adapter@0.1.0;
                 export dsh:plugin/tool@0.1.0;
                 export dsh:plugin/dispatch@0.1.0;
+                export dsh:plugin/compaction@0.1.0;
                 export dsh:plugin/projection@0.1.0;
                 export dsh:plugin/prompt@0.1.0;
                 export dsh:plugin/title@0.1.0;
@@ -58,9 +59,10 @@ pub(crate) use bindings::dsh::plugin::{
     workspace,
 };
 pub(crate) use bindings::exports::dsh::plugin::{
-    dispatch, llm_adapter, projection, prompt, title, tool,
+    compaction, dispatch, llm_adapter, projection, prompt, title, tool,
 };
 
+pub(crate) use compaction::Guest as CompactionGuest;
 pub(crate) use dispatch::Guest as DispatchGuest;
 pub(crate) use llm_adapter::Guest as AdapterGuest;
 pub(crate) use projection::Guest as ProjectionGuest;
@@ -74,6 +76,7 @@ pub(crate) struct Exports {
     adapter: Option<llm_adapter::GuestIndices>,
     dispatch: Option<dispatch::GuestIndices>,
     projection: Option<projection::GuestIndices>,
+    compaction: Option<compaction::GuestIndices>,
     prompt: Option<prompt::GuestIndices>,
     title: Option<title::GuestIndices>,
 }
@@ -96,6 +99,9 @@ impl Exports {
                 .transpose()?,
             projection: has("projection")
                 .then(|| projection::GuestIndices::new(pre))
+                .transpose()?,
+            compaction: has("compaction")
+                .then(|| compaction::GuestIndices::new(pre))
                 .transpose()?,
             prompt: has("prompt")
                 .then(|| prompt::GuestIndices::new(pre))
@@ -126,6 +132,7 @@ macro_rules! export {
 export!(ToolGuest, tool, "tool");
 export!(AdapterGuest, adapter, "llm-adapter");
 export!(DispatchGuest, dispatch, "dispatch");
+export!(CompactionGuest, compaction, "compaction");
 export!(ProjectionGuest, projection, "projection");
 export!(PromptGuest, prompt, "prompt");
 export!(TitleGuest, title, "title");
@@ -298,6 +305,46 @@ impl From<dispatch::Entry> for api::Entry {
                 dispatch::Verdict::Settle(result) => api::Verdict::Settle(result),
             },
             carry: entry.carry,
+        }
+    }
+}
+
+impl From<api::Situation> for compaction::Situation {
+    fn from(situation: api::Situation) -> Self {
+        Self {
+            trigger: match situation.trigger {
+                api::Trigger::Pressure => compaction::Trigger::Pressure,
+                api::Trigger::Overflow => compaction::Trigger::Overflow,
+                api::Trigger::Manual => compaction::Trigger::Manual,
+            },
+            tokens: situation.tokens,
+            context_window: situation.context_window,
+            round: situation.round,
+            recoveries: situation.recoveries,
+            more: situation.more,
+        }
+    }
+}
+
+impl From<compaction::Plan> for api::Plan {
+    fn from(plan: compaction::Plan) -> Self {
+        let trim = |trim: compaction::Trim| api::Trim {
+            node: trim.node,
+            content: trim.content,
+        };
+        match plan {
+            compaction::Plan::Nothing => Self::Nothing,
+            compaction::Plan::Trim(trims) => Self::Trim(trims.into_iter().map(trim).collect()),
+            compaction::Plan::Summarise(nodes) => Self::Summarise(nodes),
+        }
+    }
+}
+
+impl From<compaction::Summary> for api::Summary {
+    fn from(summary: compaction::Summary) -> Self {
+        Self {
+            content: summary.content,
+            origin: summary.origin,
         }
     }
 }
