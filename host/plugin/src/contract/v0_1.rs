@@ -32,6 +32,7 @@ mod bindings {
                 export dsh:plugin/llm-adapter@0.1.0;
                 export dsh:plugin/tool@0.1.0;
                 export dsh:plugin/dispatch@0.1.0;
+                export dsh:plugin/compaction@0.1.0;
                 export dsh:plugin/projection@0.1.0;
                 export dsh:plugin/prompt@0.1.0;
             }
@@ -54,8 +55,11 @@ mod bindings {
 pub(crate) use bindings::dsh::plugin::{
     clock, config, inbox, journal, kv, log, process, random, session, spill, types, work, workspace,
 };
-pub(crate) use bindings::exports::dsh::plugin::{dispatch, llm_adapter, projection, prompt, tool};
+pub(crate) use bindings::exports::dsh::plugin::{
+    compaction, dispatch, llm_adapter, projection, prompt, tool,
+};
 
+pub(crate) use compaction::Guest as CompactionGuest;
 pub(crate) use dispatch::Guest as DispatchGuest;
 pub(crate) use llm_adapter::Guest as AdapterGuest;
 pub(crate) use projection::Guest as ProjectionGuest;
@@ -68,6 +72,7 @@ pub(crate) struct Exports {
     adapter: Option<llm_adapter::GuestIndices>,
     dispatch: Option<dispatch::GuestIndices>,
     projection: Option<projection::GuestIndices>,
+    compaction: Option<compaction::GuestIndices>,
     prompt: Option<prompt::GuestIndices>,
 }
 
@@ -89,6 +94,9 @@ impl Exports {
                 .transpose()?,
             projection: has("projection")
                 .then(|| projection::GuestIndices::new(pre))
+                .transpose()?,
+            compaction: has("compaction")
+                .then(|| compaction::GuestIndices::new(pre))
                 .transpose()?,
             prompt: has("prompt")
                 .then(|| prompt::GuestIndices::new(pre))
@@ -116,6 +124,7 @@ macro_rules! export {
 export!(ToolGuest, tool, "tool");
 export!(AdapterGuest, adapter, "llm-adapter");
 export!(DispatchGuest, dispatch, "dispatch");
+export!(CompactionGuest, compaction, "compaction");
 export!(ProjectionGuest, projection, "projection");
 export!(PromptGuest, prompt, "prompt");
 
@@ -287,6 +296,46 @@ impl From<dispatch::Entry> for api::Entry {
                 dispatch::Verdict::Settle(result) => api::Verdict::Settle(result),
             },
             carry: entry.carry,
+        }
+    }
+}
+
+impl From<api::Situation> for compaction::Situation {
+    fn from(situation: api::Situation) -> Self {
+        Self {
+            trigger: match situation.trigger {
+                api::Trigger::Pressure => compaction::Trigger::Pressure,
+                api::Trigger::Overflow => compaction::Trigger::Overflow,
+                api::Trigger::Manual => compaction::Trigger::Manual,
+            },
+            tokens: situation.tokens,
+            context_window: situation.context_window,
+            round: situation.round,
+            recoveries: situation.recoveries,
+            more: situation.more,
+        }
+    }
+}
+
+impl From<compaction::Plan> for api::Plan {
+    fn from(plan: compaction::Plan) -> Self {
+        let trim = |trim: compaction::Trim| api::Trim {
+            node: trim.node,
+            content: trim.content,
+        };
+        match plan {
+            compaction::Plan::Nothing => Self::Nothing,
+            compaction::Plan::Trim(trims) => Self::Trim(trims.into_iter().map(trim).collect()),
+            compaction::Plan::Summarise(nodes) => Self::Summarise(nodes),
+        }
+    }
+}
+
+impl From<compaction::Summary> for api::Summary {
+    fn from(summary: compaction::Summary) -> Self {
+        Self {
+            content: summary.content,
+            origin: summary.origin,
         }
     }
 }

@@ -24,6 +24,7 @@ wit_bindgen::generate!({
             export dsh:plugin/llm-adapter@0.1.0;
             export dsh:plugin/tool@0.1.0;
             export dsh:plugin/dispatch@0.1.0;
+            export dsh:plugin/compaction@0.1.0;
             export dsh:plugin/prompt@0.1.0;
             export dsh:plugin/projection@0.1.0;
         }
@@ -36,7 +37,7 @@ use dsh::plugin::types::{CallConfig, Error, GenerateRequest, HttpRequest, Part};
 use dsh::plugin::{
     clock, config, inbox, journal, kv, log, process, random, session, spill, work, workspace,
 };
-use exports::dsh::plugin::{dispatch, llm_adapter, projection, prompt, tool};
+use exports::dsh::plugin::{compaction, dispatch, llm_adapter, projection, prompt, tool};
 
 struct Prober;
 
@@ -222,7 +223,9 @@ impl tool::Guest for Prober {
             )
         };
         let config = config::get();
-        let named = config.split('"').filter_map(|piece| piece.strip_prefix("tool:"));
+        let named = config
+            .split('"')
+            .filter_map(|piece| piece.strip_prefix("tool:"));
         let mut tools = vec![entry("one"), entry(if twice { "one" } else { "two" })];
         tools.extend(named.map(entry));
         Ok(tools)
@@ -342,7 +345,10 @@ impl tool::Guest for Prober {
                 let value = kv::get(scope, &argument)?.unwrap_or_default();
                 let keys = kv::keys(scope, "")?.join(",");
                 kv::remove(scope, &argument)?;
-                outcome(format!("{swapped} {} {keys}", String::from_utf8(value).unwrap()))
+                outcome(format!(
+                    "{swapped} {} {keys}",
+                    String::from_utf8(value).unwrap()
+                ))
             }
             "kv-profile" => {
                 kv::set(kv::Scope::Profile, &argument, b"")?;
@@ -525,6 +531,37 @@ impl dispatch::Guest for Prober {
             return Ok(Some(carry));
         }
         Ok(Some(format!("{event} {carry} {outcome}")))
+    }
+}
+
+/// Plans what the situation's `more` says.
+impl compaction::Guest for Prober {
+    fn choose(situation: compaction::Situation) -> Result<compaction::Plan, Error> {
+        let told = situation.more.unwrap_or_default();
+        misbehave(&told);
+        match told.as_str() {
+            "trim" => Ok(compaction::Plan::Trim(vec![compaction::Trim {
+                node: situation.tokens,
+                content: vec!["short".to_owned()],
+            }])),
+            "summarise" => Ok(compaction::Plan::Summarise((
+                situation.round,
+                situation.tokens,
+            ))),
+            "fail" => Err(error("AS_TOLD")),
+            _ => Ok(compaction::Plan::Nothing),
+        }
+    }
+
+    fn summarise(
+        situation: compaction::Situation,
+        nodes: (u32, u32),
+    ) -> Result<compaction::Summary, Error> {
+        misbehave(&situation.more.unwrap_or_default());
+        Ok(compaction::Summary {
+            content: vec![format!("{nodes:?} {:?} {}", situation.trigger, called())],
+            origin: "{}".to_owned(),
+        })
     }
 }
 
