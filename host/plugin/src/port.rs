@@ -79,7 +79,8 @@ pub struct Charge {
 }
 
 /// `session`: the log of the call's session and its folds, read only. Nothing
-/// here waits.
+/// here waits, but for a projection's fold.
+#[async_trait]
 pub trait SessionView: Send + Sync {
     /// The log's header.
     fn header(&self) -> JsonText;
@@ -106,8 +107,12 @@ pub trait SessionView: Send + Sync {
     fn measure(&self) -> Result<Charge, PluginError>;
     /// What the measure would charge for each of these messages.
     fn estimate(&self, messages: &[JsonText]) -> Vec<u32>;
-    /// A projection's view, folded up to the end of the log.
-    fn projection(&self, key: &str) -> Option<JsonText>;
+    /// A projection's view, folded up to the end of the log as it is when this
+    /// is called; none where nothing folds that key, or cannot fold this log.
+    ///
+    /// # Errors
+    /// As [`SessionView::events`].
+    async fn projection(&self, key: &str) -> Result<Option<JsonText>, PluginError>;
 }
 
 /// An event that a component appends.

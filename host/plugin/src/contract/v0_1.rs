@@ -42,6 +42,7 @@ mod bindings {
         world: "dsh:host/host",
         imports: {
             "dsh:plugin/clock.wait": async | trappable,
+            "dsh:plugin/session.projection": async | trappable,
             "dsh:plugin/journal": async | trappable,
             "dsh:plugin/workspace": async | trappable,
             "dsh:plugin/spill": async | trappable,

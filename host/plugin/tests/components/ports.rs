@@ -43,6 +43,7 @@ impl Progress for Fake {
     }
 }
 
+#[async_trait]
 impl SessionView for Fake {
     fn header(&self) -> String {
         "{}".to_owned()
@@ -69,8 +70,9 @@ impl SessionView for Fake {
     fn estimate(&self, _: &[String]) -> Vec<u32> {
         vec![]
     }
-    fn projection(&self, _: &str) -> Option<String> {
-        None
+    async fn projection(&self, key: &str) -> Result<Option<String>, PluginError> {
+        tokio::task::yield_now().await;
+        Ok(Some(format!("view of {key}")))
     }
 }
 
@@ -291,6 +293,7 @@ async fn each_import_reaches_its_port() {
     let (ctx, fake) = with_ports();
     for (tool, argument, expected) in [
         ("length", "", "42"),
+        ("projection", "title", "view of title"),
         ("events", "", "0 10 0,{}"),
         ("root", "", "/root"),
         ("read", "a/b", "a/b 0 100"),

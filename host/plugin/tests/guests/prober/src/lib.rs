@@ -321,6 +321,7 @@ impl tool::Guest for Prober {
             }
             "length" => outcome(session::length().to_string()),
             "events" => outcome(session::events(0, 10, &[]).join(",")),
+            "projection" => outcome(session::projection(&argument).unwrap_or_default()),
             "append-large" => {
                 let event = journal::NewEvent {
                     kind: "todo/write".to_owned(),
