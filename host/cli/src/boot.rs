@@ -130,11 +130,12 @@ pub(crate) fn compose(boot: &Boot, cwd: Option<&Path>) -> Result<Composed, Failu
 
 /// Parts of the host that a row switches off. Without `sandbox-policy` the mode
 /// is the narrowest.
-const SWITCHES: [&str; 6] = [
+const SWITCHES: [&str; 7] = [
     "agent-default-model",
     "fs-observation-policy",
     "headless-runner",
     "sandbox-policy",
+    "session-title",
     "spill-policy",
     "timeout-policy",
 ];

@@ -25,6 +25,7 @@ mod run;
 mod sessions;
 mod signals;
 mod stream;
+mod titles;
 mod unusable;
 mod words;
 
