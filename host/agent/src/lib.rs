@@ -50,6 +50,7 @@ mod step;
 mod titles;
 mod turn;
 
+pub mod compaction;
 pub mod dispatch;
 pub mod policy;
 pub mod prompt;

@@ -2,6 +2,7 @@
 //! tools. What a test asserts is the log, event by event.
 
 mod auxiliary;
+mod compaction;
 mod differences;
 mod header;
 mod inbox;
