@@ -49,7 +49,6 @@ mod step;
 mod turn;
 
 pub mod dispatch;
-pub mod policy;
 pub mod prompt;
 pub mod tools;
 
