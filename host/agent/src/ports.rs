@@ -140,6 +140,7 @@ impl SessionPort {
     }
 }
 
+#[async_trait]
 impl SessionView for SessionPort {
     fn header(&self) -> JsonText {
         self.0.read(|session| session.header().line())
@@ -243,8 +244,8 @@ impl SessionView for SessionPort {
         messages.iter().map(price).collect()
     }
 
-    fn projection(&self, _key: &str) -> Option<JsonText> {
-        None
+    async fn projection(&self, _key: &str) -> Result<Option<JsonText>, PluginError> {
+        Ok(None)
     }
 }
 
