@@ -16,6 +16,7 @@ use dsh_session::{Event, Header, Json, Kind, Seq, Session, Value};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
+use crate::compaction::Compactors;
 use crate::dispatch::{
     ComponentListener, Dispatch, Entry, EventContext, Listener, ListenerError, Standing,
     Subscription,
@@ -333,6 +334,7 @@ pub(super) struct Setup {
     pub(super) ports: PortSet,
     pub(super) prompts: Vec<Arc<dyn PromptSource>>,
     pub(super) guards: Vec<Arc<dyn Guard>>,
+    pub(super) compactors: Compactors,
     pub(super) session: Option<Session>,
     pub(super) configure: Option<fn(&mut AgentConfig)>,
 }
@@ -413,6 +415,7 @@ impl Rig {
             tools: Arc::clone(&registry),
             prompts: Prompts::new(vec![setup.prompts]),
             dispatch: Arc::new(Dispatch::new(listeners).unwrap()),
+            compactors: setup.compactors,
             guards: setup.guards,
             identity,
             config,
