@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use async_trait::async_trait;
+use dsh_agent::compaction::{Compactor, Compactors, ComponentCompactor};
 use dsh_agent::dispatch::{ComponentListener, Dispatch, Listener};
 use dsh_agent::policy::{SpillPolicy, TimeoutPolicy};
 use dsh_agent::prompt::{ComponentPrompt, HostFacts, PromptSource, Prompts};
@@ -89,6 +90,7 @@ impl Run {
             tools: Arc::new(tools(composed, &mounts, &identity)?),
             prompts: prompts(&composed.rows, &mounts, &identity, &log),
             dispatch: Arc::new(dispatch(composed, &mounts, &identity, &log, &files)?),
+            compactors: compactors(&mounts, &identity),
             guards: Vec::new(),
             config: agent_config(&composed.rows, route, &cwd),
             source: opened.source,
@@ -395,6 +397,17 @@ fn prompts(
     } else {
         prompts
     }
+}
+
+fn compactors(mounts: &[Mount], identity: &Arc<CallIdentity>) -> Compactors {
+    let row = |mount: &Mount| {
+        let compaction = mount.mounted.compaction()?;
+        let row = ComponentCompactor::new(&mount.row.id, compaction, Arc::clone(identity));
+        Some(Arc::new(row) as Arc<dyn Compactor>)
+    };
+    Compactors::new(mounts.iter().filter_map(row).collect(), |line| {
+        report::line(format_args!("{line}"));
+    })
 }
 
 fn dispatch(
