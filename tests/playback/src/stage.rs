@@ -160,6 +160,13 @@ fn patch(recording: &Recording, player: &str) -> Value {
         off("tool-fs-search"),
         json!({"id": "system-prompt", "config": {"includeRuntimeContext": snapshot}}),
     ];
+    // Most of the hosts named their sessions by themselves, some not at all.
+    let named = [
+        ("session-title", "session/title"),
+        ("session-title-llm", "session/title-llm-request"),
+    ];
+    let unnamed = named.iter().filter(|(_, kind)| !recording.has(kind));
+    patch.extend(unnamed.map(|(row, _)| off(row)));
     if let Some(effort) = default_effort(recording) {
         patch.push(json!({"id": "llm-deepseek", "config": {"reasoningEffort": effort}}));
     }
