@@ -14,7 +14,7 @@
 //! | --- | --- | --- | --- |
 //! | `agent/pre-step` | waterfall | `{turn, step, messages}`, those claimed | `{kind: "enter", messages}` or `{kind: "reject"}` |
 //! | `agent/request` | waterfall | `{turn, step, config}` | the configuration |
-//! | `agent/request-error` | waterfall | `{turn, step, provider, failure, retryPolicy}` | `{kind: "retry", delayMs?}` or `null` |
+//! | `agent/request-error` | waterfall | `{turn, step, provider, failure, retryPolicy, retries}`, the last being how often this step was retried under that policy | `{kind: "retry", delayMs?}` or `null` |
 //! | `system-prompt/assemble` | waterfall | `{sections, contexts}`, each `{name, order, text}` | the same |
 //! | `tools/pre-execute` | waterfall | a call | `{kind: "allow"}`, `{kind: "deny", reason?}`, `{kind: "ask", reason?}` |
 //! | `tools/execute` | waterfall | a call, `timeoutMs?`; `deadlineMs` may be set | `{content, isError, value?, meta?}` |
