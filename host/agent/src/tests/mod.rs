@@ -1,8 +1,9 @@
-//! The rules of `spec/loop.md` §17, a test each, over a scripted model and fake
+//! The rules of `spec/loop.md` §17 (`docs/loop.md`), over a scripted model and fake
 //! tools. What a test asserts is the log, event by event.
 
 mod compaction;
 mod differences;
+mod ends;
 mod header;
 mod inbox;
 mod inbox_port;

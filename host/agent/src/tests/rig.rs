@@ -340,7 +340,7 @@ pub(super) struct Rig {
     pub(super) model: Arc<ScriptedModel>,
     pub(super) registry: Arc<ToolRegistry>,
     pub(super) disk: Arc<Disk>,
-    first: Seq,
+    pub(super) first: Seq,
 }
 
 pub(super) fn session() -> Session {
