@@ -1,6 +1,7 @@
 //! The rules of `spec/loop.md` §17 (`docs/loop.md`), over a scripted model and fake
 //! tools, some with the official components. What a test asserts is the log, event by event.
 
+mod auxiliary;
 mod compaction;
 mod differences;
 mod ends;
@@ -12,5 +13,6 @@ mod policies;
 mod rig;
 mod scheduler;
 mod stream;
+mod titles;
 mod turn;
 mod wake;
