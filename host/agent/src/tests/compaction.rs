@@ -366,7 +366,7 @@ async fn tool_results_are_pruned_before_anything_is_summarised_and_only_under_pr
 }
 
 #[tokio::test]
-async fn a_trim_that_is_none_is_refused_and_holds_up_no_summary() {
+async fn h65_a_trim_that_is_none_is_refused_and_holds_up_no_summary() {
     let block = |text: &str| crate::text_block(text).as_str().to_owned();
     let cases: Vec<(u32, Vec<String>, &str)> = vec![
         (4, vec![block("x")], "no tool result"),
@@ -420,7 +420,7 @@ async fn a_trim_that_is_none_is_refused_and_holds_up_no_summary() {
 
 /// §17 "tool pairing cut".
 #[tokio::test]
-async fn a_range_that_parts_a_call_from_its_result_is_refused() {
+async fn h65_a_range_that_parts_a_call_from_its_result_is_refused() {
     let cases: Vec<(fn(&[u32]) -> (u32, u32), &str)> = vec![
         (|nodes| (nodes[0], nodes[1]), "behind node"),
         (|nodes| (nodes[2], nodes[3]), "before node"),
