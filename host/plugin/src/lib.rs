@@ -64,7 +64,7 @@ pub use call::CallContext;
 pub use check::check;
 pub use component::{Component, Description, Interface, Metadata};
 pub use componentise::{Componentised, componentise};
-pub use dispatch::Dispatch;
+pub use dispatch::{Dispatch, Sense};
 pub use engine::{Engine, EngineConfig};
 pub use error::{CallError, Error};
 pub use grants::{DirGrant, Grants, RouteGrant, SecretGrant};
