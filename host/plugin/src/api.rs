@@ -314,3 +314,62 @@ pub struct Entry {
     /// Handed to `leave`; without one, `leave` is not called.
     pub carry: Option<String>,
 }
+
+// ---- compaction ------------------------------------------------------------
+
+/// Why the surface is to become smaller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trigger {
+    /// Before a step.
+    Pressure,
+    /// The provider refused the request as too long.
+    Overflow,
+    /// A person asked.
+    Manual,
+}
+
+/// What a compactor is told, measured after what was done so far.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Situation {
+    /// Why it is asked.
+    pub trigger: Trigger,
+    /// What the next request would cost.
+    pub tokens: u32,
+    /// Of the last request's model, where it is known.
+    pub context_window: Option<u32>,
+    /// How many of its plans were carried out for this trigger.
+    pub round: u32,
+    /// Recoveries from overflow since the last response.
+    pub recoveries: u32,
+    /// `{instructions?, summarise?}`.
+    pub more: Option<JsonText>,
+}
+
+/// A shorter content for a tool result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trim {
+    /// A `tool/result` on the surface.
+    pub node: u32,
+    /// Its new content blocks, a JSON text each.
+    pub content: Vec<JsonText>,
+}
+
+/// What a compactor wants done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Plan {
+    /// Nothing, or nothing more.
+    Nothing,
+    /// Shorter contents for tool results.
+    Trim(Vec<Trim>),
+    /// These nodes of the surface, first and last, are to become a summary.
+    Summarise((u32, u32)),
+}
+
+/// A summary of some nodes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Summary {
+    /// Text blocks, a JSON text each.
+    pub content: Vec<JsonText>,
+    /// `{provider, model, maxTokens?, rawOutput?, usage?}`.
+    pub origin: JsonText,
+}

@@ -16,6 +16,7 @@ use crate::api::{
 };
 use crate::call::CallContext;
 use crate::capability::{self, Phase};
+use crate::compaction::Compaction;
 use crate::component::Component;
 use crate::contract::v0_1::{Exports, ToolGuest};
 use crate::dispatch::Dispatch;
@@ -30,6 +31,7 @@ use crate::port::Quarantine;
 use crate::projection::Projection;
 use crate::prompt::Prompt;
 use crate::standin::{self, StandIns};
+use crate::title::Title;
 
 /// Interfaces that a component may be mounted for.
 const MOUNTABLE: [&str; 7] = [
@@ -101,7 +103,7 @@ impl Shared {
     }
 
     /// A call on an instance that lives for it alone.
-    async fn call_fresh<G, T, Fut>(
+    pub(crate) async fn call_fresh<G, T, Fut>(
         &self,
         call: Call<'_>,
         body: impl FnOnce(Live<G>) -> Fut + Send + 'static,
@@ -260,6 +262,20 @@ impl Mounted {
     pub fn projection(&self) -> Option<Projection> {
         self.exports("projection")
             .then(|| Projection::new(Arc::clone(&self.shared)))
+    }
+
+    /// A maker of titles of its own for an agent; none if it exports no `title`.
+    #[must_use]
+    pub fn title(&self) -> Option<Title> {
+        self.exports("title")
+            .then(|| Title::new(Arc::clone(&self.shared)))
+    }
+
+    /// A compactor; none if it exports no `compaction`.
+    #[must_use]
+    pub fn compaction(&self) -> Option<Compaction> {
+        self.exports("compaction")
+            .then(|| Compaction::new(Arc::clone(&self.shared)))
     }
 
     /// A listener of its own for an agent; none if it exports no `dispatch`.

@@ -24,6 +24,7 @@ mod plugin_kills;
 mod plugin_trust;
 mod plugin_update;
 mod real_work;
+mod recorded;
 mod sessions;
 mod sessions_mend;
 mod signals;

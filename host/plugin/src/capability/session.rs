@@ -1,11 +1,12 @@
 //! `session`: the log and its folds, read only. Granted by `session`.
 //!
-//! Nothing here waits; where a call has no session, or an old part of its log
-//! cannot be read, it traps.
+//! Nothing here waits but `projection`, for the fold; where a call has no session,
+//! or an old part of its log cannot be read, it traps.
 
 use std::sync::Arc;
 
 use super::{Missing, Phase};
+use crate::api::code;
 use crate::contract::v0_1::session;
 use crate::instance::State;
 use crate::port::SessionView;
@@ -81,7 +82,12 @@ impl session::Host for State {
         Ok(self.session("session.estimate")?.estimate(&messages))
     }
 
-    fn projection(&mut self, key: String) -> wasmtime::Result<Option<String>> {
-        Ok(self.session("session.projection")?.projection(&key))
+    async fn projection(&mut self, key: String) -> wasmtime::Result<Option<String>> {
+        let session = self.session("session.projection")?;
+        match self.answer(session.projection(&key)).await {
+            // There is no other way to say it, and the component is to end by itself.
+            Err(error) if error.code == code::CANCELLED => Ok(None),
+            answer => Ok(answer?),
+        }
     }
 }

@@ -29,21 +29,26 @@ mod bindings {
                 import dsh:plugin/process@0.1.0;
                 import dsh:plugin/inbox@0.1.0;
                 import dsh:plugin/kv@0.1.0;
+                import dsh:plugin/llm@0.1.0;
                 export dsh:plugin/llm-adapter@0.1.0;
                 export dsh:plugin/tool@0.1.0;
                 export dsh:plugin/dispatch@0.1.0;
+                export dsh:plugin/compaction@0.1.0;
                 export dsh:plugin/projection@0.1.0;
                 export dsh:plugin/prompt@0.1.0;
+                export dsh:plugin/title@0.1.0;
             }
         ",
         world: "dsh:host/host",
         imports: {
             "dsh:plugin/clock.wait": async | trappable,
+            "dsh:plugin/session.projection": async | trappable,
             "dsh:plugin/journal": async | trappable,
             "dsh:plugin/workspace": async | trappable,
             "dsh:plugin/spill": async | trappable,
             "dsh:plugin/process": async | trappable,
             "dsh:plugin/kv": async | trappable,
+            "dsh:plugin/llm": async | trappable,
             default: trappable,
         },
         exports: { default: async },
@@ -51,14 +56,19 @@ mod bindings {
 }
 
 pub(crate) use bindings::dsh::plugin::{
-    clock, config, inbox, journal, kv, log, process, random, session, spill, types, work, workspace,
+    clock, config, inbox, journal, kv, llm, log, process, random, session, spill, types, work,
+    workspace,
 };
-pub(crate) use bindings::exports::dsh::plugin::{dispatch, llm_adapter, projection, prompt, tool};
+pub(crate) use bindings::exports::dsh::plugin::{
+    compaction, dispatch, llm_adapter, projection, prompt, title, tool,
+};
 
+pub(crate) use compaction::Guest as CompactionGuest;
 pub(crate) use dispatch::Guest as DispatchGuest;
 pub(crate) use llm_adapter::Guest as AdapterGuest;
 pub(crate) use projection::Guest as ProjectionGuest;
 pub(crate) use prompt::Guest as PromptGuest;
+pub(crate) use title::Guest as TitleGuest;
 pub(crate) use tool::Guest as ToolGuest;
 
 /// Where a component's exports are, looked up once.
@@ -67,7 +77,9 @@ pub(crate) struct Exports {
     adapter: Option<llm_adapter::GuestIndices>,
     dispatch: Option<dispatch::GuestIndices>,
     projection: Option<projection::GuestIndices>,
+    compaction: Option<compaction::GuestIndices>,
     prompt: Option<prompt::GuestIndices>,
+    title: Option<title::GuestIndices>,
 }
 
 impl Exports {
@@ -89,8 +101,14 @@ impl Exports {
             projection: has("projection")
                 .then(|| projection::GuestIndices::new(pre))
                 .transpose()?,
+            compaction: has("compaction")
+                .then(|| compaction::GuestIndices::new(pre))
+                .transpose()?,
             prompt: has("prompt")
                 .then(|| prompt::GuestIndices::new(pre))
+                .transpose()?,
+            title: has("title")
+                .then(|| title::GuestIndices::new(pre))
                 .transpose()?,
         })
     }
@@ -115,8 +133,10 @@ macro_rules! export {
 export!(ToolGuest, tool, "tool");
 export!(AdapterGuest, adapter, "llm-adapter");
 export!(DispatchGuest, dispatch, "dispatch");
+export!(CompactionGuest, compaction, "compaction");
 export!(ProjectionGuest, projection, "projection");
 export!(PromptGuest, prompt, "prompt");
+export!(TitleGuest, title, "title");
 
 impl From<types::Error> for api::PluginError {
     fn from(error: types::Error) -> Self {
@@ -286,6 +306,46 @@ impl From<dispatch::Entry> for api::Entry {
                 dispatch::Verdict::Settle(result) => api::Verdict::Settle(result),
             },
             carry: entry.carry,
+        }
+    }
+}
+
+impl From<api::Situation> for compaction::Situation {
+    fn from(situation: api::Situation) -> Self {
+        Self {
+            trigger: match situation.trigger {
+                api::Trigger::Pressure => compaction::Trigger::Pressure,
+                api::Trigger::Overflow => compaction::Trigger::Overflow,
+                api::Trigger::Manual => compaction::Trigger::Manual,
+            },
+            tokens: situation.tokens,
+            context_window: situation.context_window,
+            round: situation.round,
+            recoveries: situation.recoveries,
+            more: situation.more,
+        }
+    }
+}
+
+impl From<compaction::Plan> for api::Plan {
+    fn from(plan: compaction::Plan) -> Self {
+        let trim = |trim: compaction::Trim| api::Trim {
+            node: trim.node,
+            content: trim.content,
+        };
+        match plan {
+            compaction::Plan::Nothing => Self::Nothing,
+            compaction::Plan::Trim(trims) => Self::Trim(trims.into_iter().map(trim).collect()),
+            compaction::Plan::Summarise(nodes) => Self::Summarise(nodes),
+        }
+    }
+}
+
+impl From<compaction::Summary> for api::Summary {
+    fn from(summary: compaction::Summary) -> Self {
+        Self {
+            content: summary.content,
+            origin: summary.origin,
         }
     }
 }

@@ -9,6 +9,7 @@ mod wasi;
 mod adapter;
 mod bounds;
 mod calls;
+mod compacting;
 mod folding;
 mod hostile;
 mod listening;

@@ -21,11 +21,14 @@ wit_bindgen::generate!({
             import dsh:plugin/process@0.1.0;
             import dsh:plugin/inbox@0.1.0;
             import dsh:plugin/kv@0.1.0;
+            import dsh:plugin/llm@0.1.0;
             export dsh:plugin/llm-adapter@0.1.0;
             export dsh:plugin/tool@0.1.0;
             export dsh:plugin/dispatch@0.1.0;
+            export dsh:plugin/compaction@0.1.0;
             export dsh:plugin/prompt@0.1.0;
             export dsh:plugin/projection@0.1.0;
+            export dsh:plugin/title@0.1.0;
         }
     ",
     world: "dsh:prober/prober",
@@ -34,9 +37,9 @@ wit_bindgen::generate!({
 
 use dsh::plugin::types::{CallConfig, Error, GenerateRequest, HttpRequest, Part};
 use dsh::plugin::{
-    clock, config, inbox, journal, kv, log, process, random, session, spill, work, workspace,
+    clock, config, inbox, journal, kv, llm, log, process, random, session, spill, work, workspace,
 };
-use exports::dsh::plugin::{dispatch, llm_adapter, projection, prompt, tool};
+use exports::dsh::plugin::{compaction, dispatch, llm_adapter, projection, prompt, title, tool};
 
 struct Prober;
 
@@ -154,6 +157,17 @@ fn command(program: &str) -> process::Command {
     }
 }
 
+fn question(text: &str) -> llm::Question {
+    llm::Question {
+        purpose: "probe".to_owned(),
+        config: r#"{"maxTokens":9}"#.to_owned(),
+        prefix: Some((3, 5)),
+        system: Some("system".to_owned()),
+        messages: vec![text.to_owned()],
+        timeout_ms: Some(1000),
+    }
+}
+
 fn error(code: &str) -> Error {
     Error {
         code: code.to_owned(),
@@ -222,7 +236,9 @@ impl tool::Guest for Prober {
             )
         };
         let config = config::get();
-        let named = config.split('"').filter_map(|piece| piece.strip_prefix("tool:"));
+        let named = config
+            .split('"')
+            .filter_map(|piece| piece.strip_prefix("tool:"));
         let mut tools = vec![entry("one"), entry(if twice { "one" } else { "two" })];
         tools.extend(named.map(entry));
         Ok(tools)
@@ -305,6 +321,7 @@ impl tool::Guest for Prober {
             }
             "length" => outcome(session::length().to_string()),
             "events" => outcome(session::events(0, 10, &[]).join(",")),
+            "projection" => outcome(session::projection(&argument).unwrap_or_default()),
             "append-large" => {
                 let event = journal::NewEvent {
                     kind: "todo/write".to_owned(),
@@ -334,6 +351,10 @@ impl tool::Guest for Prober {
             "send" => outcome(inbox::send(&argument, inbox::Target::NextStep, true)?),
             "pending" => outcome(inbox::pending().join(",")),
             "take-back" => outcome(inbox::cancel(&argument).to_string()),
+            "ask" => {
+                let answer = llm::ask(&question(&argument))?;
+                outcome(format!("{} {}", answer.content.concat(), answer.finish))
+            }
             "kv" => {
                 let scope = kv::Scope::Session;
                 kv::set(scope, &argument, b"one")?;
@@ -341,7 +362,10 @@ impl tool::Guest for Prober {
                 let value = kv::get(scope, &argument)?.unwrap_or_default();
                 let keys = kv::keys(scope, "")?.join(",");
                 kv::remove(scope, &argument)?;
-                outcome(format!("{swapped} {} {keys}", String::from_utf8(value).unwrap()))
+                outcome(format!(
+                    "{swapped} {} {keys}",
+                    String::from_utf8(value).unwrap()
+                ))
             }
             "kv-profile" => {
                 kv::set(kv::Scope::Profile, &argument, b"")?;
@@ -527,6 +551,37 @@ impl dispatch::Guest for Prober {
     }
 }
 
+/// Plans what the situation's `more` says.
+impl compaction::Guest for Prober {
+    fn choose(situation: compaction::Situation) -> Result<compaction::Plan, Error> {
+        let told = situation.more.unwrap_or_default();
+        misbehave(&told);
+        match told.as_str() {
+            "trim" => Ok(compaction::Plan::Trim(vec![compaction::Trim {
+                node: situation.tokens,
+                content: vec!["short".to_owned()],
+            }])),
+            "summarise" => Ok(compaction::Plan::Summarise((
+                situation.round,
+                situation.tokens,
+            ))),
+            "fail" => Err(error("AS_TOLD")),
+            _ => Ok(compaction::Plan::Nothing),
+        }
+    }
+
+    fn summarise(
+        situation: compaction::Situation,
+        nodes: (u32, u32),
+    ) -> Result<compaction::Summary, Error> {
+        misbehave(&situation.more.unwrap_or_default());
+        Ok(compaction::Summary {
+            content: vec![format!("{nodes:?} {:?} {}", situation.trigger, called())],
+            origin: "{}".to_owned(),
+        })
+    }
+}
+
 /// Counts bytes; what an event says may be to misbehave.
 impl projection::Guest for Prober {
     fn list_projections() -> Result<Vec<projection::Spec>, Error> {
@@ -554,6 +609,7 @@ impl projection::Guest for Prober {
                 "workspace" => drop(workspace::root()),
                 "spill" => drop(spill::store("name", b"")),
                 "process" => drop(process::run(&command("allowed"))),
+                "llm" => drop(llm::ask(&question("{}"))),
                 "fail" => return Err(error("AS_TOLD")),
                 _ => bytes += event.len(),
             }
@@ -575,5 +631,18 @@ impl prompt::Guest for Prober {
             text: format!("{variables} {}", called()),
             complete: variables.contains("complete"),
         }])
+    }
+}
+
+/// Asks a model what it is told to; without prompts it has nothing to propose.
+impl title::Guest for Prober {
+    fn propose(prompts: Vec<String>, current: Option<String>) -> Result<Option<String>, Error> {
+        let Some(first) = prompts.first() else {
+            return Ok(None);
+        };
+        misbehave(first);
+        let answer = llm::ask(&question(first))?;
+        let current = current.unwrap_or_default();
+        Ok(Some(format!("{current}{}", answer.content.concat())))
     }
 }
