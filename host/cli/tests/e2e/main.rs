@@ -25,6 +25,7 @@ mod plugin_trust;
 mod plugin_update;
 mod real_work;
 mod recorded;
+mod rows;
 mod sessions;
 mod sessions_mend;
 mod signals;
