@@ -366,7 +366,6 @@ fn what_a_listener_reads_nobody_has_read_and_what_it_changes_is_told() {
     world.files.read("new", 0, 1).unwrap_err();
     assert!(notes.0.lock().unwrap().is_empty());
     world
-        .files
         .write("new", b"x", &dsh_plugin::port::Guard::Overwrite)
         .unwrap();
     let told = vec![(world.base.join("work/new"), true)];
