@@ -50,7 +50,6 @@ mod turn;
 
 pub mod compaction;
 pub mod dispatch;
-pub mod policy;
 pub mod prompt;
 pub mod tools;
 

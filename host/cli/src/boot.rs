@@ -139,13 +139,11 @@ pub(crate) fn compose_at(
 
 /// Parts of the host that a row switches off. Without `sandbox-policy` the mode
 /// is the narrowest.
-const SWITCHES: [&str; 6] = [
+const SWITCHES: [&str; 4] = [
     "agent-default-model",
     "fs-observation-policy",
     "headless-runner",
     "sandbox-policy",
-    "spill-policy",
-    "timeout-policy",
 ];
 
 /// Whether disabling the row would change nothing, which whoever did it must know.

@@ -7,7 +7,6 @@ use std::sync::{Arc, Mutex, OnceLock};
 use async_trait::async_trait;
 use dsh_agent::compaction::{Compactor, Compactors, ComponentCompactor};
 use dsh_agent::dispatch::{ComponentListener, Dispatch, FileEvents, Listener, check_subscription};
-use dsh_agent::policy::{SpillPolicy, TimeoutPolicy};
 use dsh_agent::prompt::{ComponentPrompt, HostFacts, PromptSource, Prompts};
 use dsh_agent::tools::{ComponentTool, ToolRegistry};
 use dsh_agent::{
@@ -87,7 +86,7 @@ impl Run {
             session_id: id.clone(),
             agent_id: id,
         });
-        let dispatch = Arc::new(dispatch(composed, &mounts, &identity, &log, &files)?);
+        let dispatch = Arc::new(dispatch(composed, &mounts, &identity, &log)?);
         file_events.serve(&dispatch);
         let agent = Agent::new(Parts {
             models: Arc::new(models(composed, &mounts, &route.model.provider)?),
@@ -445,18 +444,8 @@ fn dispatch(
     mounts: &[Mount],
     identity: &Arc<CallIdentity>,
     log: &Arc<Log>,
-    files: &SessionSandbox,
 ) -> Result<Dispatch, Failure> {
     let mut listeners: Vec<Arc<dyn Listener>> = Vec::new();
-    // The spill policy stands outermost, so it sees what all others made of a result.
-    if let Some(row) = composed.rows.host("spill-policy")
-        && let Some(limit) = number(Some(row), "maxInlineBytes")
-    {
-        listeners.push(Arc::new(SpillPolicy::new(limit, Arc::new(files.clone()))));
-    }
-    if composed.rows.host("timeout-policy").is_some() {
-        listeners.push(Arc::new(TimeoutPolicy));
-    }
     for mount in mounts {
         if let Some(listener) = mount.mounted.dispatch() {
             let subscriptions = mount.mounted.subscriptions().iter();

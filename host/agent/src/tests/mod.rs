@@ -1,5 +1,5 @@
 //! The rules of `spec/loop.md` §17, a test each, over a scripted model and fake
-//! tools. What a test asserts is the log, event by event.
+//! tools, some with the official components. What a test asserts is the log, event by event.
 
 mod compaction;
 mod differences;
@@ -7,6 +7,7 @@ mod header;
 mod inbox;
 mod inbox_port;
 mod pipeline;
+mod policies;
 mod rig;
 mod scheduler;
 mod stream;

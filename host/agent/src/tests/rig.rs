@@ -9,6 +9,7 @@ use dsh_model::{
     Action, Adapter, Attempt, CallConfig, CallContext, Credentials, Emission, EndCause, Gateway,
     GenerateRequest, LlmFailure, Models, Prepared, Secret,
 };
+use dsh_plugin::Mounted;
 use dsh_plugin::api::{Concurrency, JsonText, PluginError, ToolCall, ToolOutcome};
 use dsh_plugin::port::PortSet;
 use dsh_session::{Event, Header, Json, Kind, Seq, Session, Value};
@@ -17,7 +18,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::compaction::Compactors;
 use crate::dispatch::{
-    Dispatch, Entry, EventContext, Listener, ListenerError, Standing, Subscription,
+    ComponentListener, Dispatch, Entry, EventContext, Listener, ListenerError, Standing,
+    Subscription,
 };
 use crate::prompt::{PromptSource, Prompts};
 use crate::tools::{CallScope, Guard, Tool, ToolRegistry, ToolSpec};
@@ -327,6 +329,9 @@ pub(super) struct Setup {
     pub(super) say: Vec<Say>,
     pub(super) tools: Vec<Arc<dyn Tool>>,
     pub(super) listeners: Vec<Arc<dyn Listener>>,
+    /// Rows that listen before all of `listeners`.
+    pub(super) mounted: Vec<Mounted>,
+    pub(super) ports: PortSet,
     pub(super) prompts: Vec<Arc<dyn PromptSource>>,
     pub(super) guards: Vec<Arc<dyn Guard>>,
     pub(super) compactors: Compactors,
@@ -386,19 +391,33 @@ impl Rig {
         if let Some(configure) = setup.configure {
             configure(&mut config);
         }
+        let identity = Arc::new(CallIdentity {
+            ports: Arc::new(setup.ports),
+            session_id: "s1".into(),
+            agent_id: "a1".into(),
+        });
+        let of_row = |mounted: &Mounted| -> Arc<dyn Listener> {
+            let dispatch = mounted.dispatch().unwrap();
+            let (identity, log) = (Arc::clone(&identity), Arc::clone(&log));
+            Arc::new(ComponentListener::new(
+                mounted,
+                dispatch,
+                Vec::new(),
+                identity,
+                log,
+            ))
+        };
+        let mut listeners: Vec<_> = setup.mounted.iter().map(of_row).collect();
+        listeners.extend(setup.listeners);
         let agent = Agent::new(Parts {
             log: Arc::clone(&log),
             models: Arc::new(models),
             tools: Arc::clone(&registry),
             prompts: Prompts::new(vec![setup.prompts]),
-            dispatch: Arc::new(Dispatch::new(setup.listeners).unwrap()),
+            dispatch: Arc::new(Dispatch::new(listeners).unwrap()),
             compactors: setup.compactors,
             guards: setup.guards,
-            identity: Arc::new(CallIdentity {
-                ports: Arc::new(PortSet::default()),
-                session_id: "s1".into(),
-                agent_id: "a1".into(),
-            }),
+            identity,
             config,
             inbox: None,
             source: if resumed {
