@@ -30,6 +30,7 @@
 
 mod agent;
 mod approval;
+mod auxiliary;
 mod cancel;
 mod check;
 mod config;
@@ -46,6 +47,7 @@ mod row_watch;
 mod session_start;
 mod state;
 mod step;
+mod titles;
 mod turn;
 
 pub mod compaction;
@@ -55,6 +57,7 @@ pub mod tools;
 
 pub use agent::{Agent, AgentConfig, Parts, StartSource};
 pub use approval::{ApprovalOutcome, Approvals, Ask};
+pub use auxiliary::{LLM_REQUEST, LLM_RESPONSE, LlmPort};
 pub use cancel::{CancelCause, Signal};
 pub use check::check;
 pub use dsh_session::Target;
@@ -67,6 +70,7 @@ pub use ports::{CallIdentity, JournalPort, SessionPort};
 pub use row_watch::{ROW_QUARANTINED, RowWatch};
 pub use session_start::{Preset, pin_permissions};
 pub use state::Status;
+pub use titles::{Proposer, TitleParts, Titler};
 
 #[cfg(test)]
 mod tests;

@@ -27,6 +27,7 @@ mod run;
 mod sessions;
 mod signals;
 mod stream;
+mod titles;
 mod unusable;
 mod words;
 

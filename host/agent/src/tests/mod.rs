@@ -1,6 +1,7 @@
 //! The rules of `spec/loop.md` §17, a test each, over a scripted model and fake
 //! tools, some with the official components. What a test asserts is the log, event by event.
 
+mod auxiliary;
 mod compaction;
 mod differences;
 mod header;
@@ -11,5 +12,6 @@ mod policies;
 mod rig;
 mod scheduler;
 mod stream;
+mod titles;
 mod turn;
 mod wake;

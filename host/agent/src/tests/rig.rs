@@ -24,7 +24,8 @@ use crate::dispatch::{
 use crate::prompt::{PromptSource, Prompts};
 use crate::tools::{CallScope, Guard, Tool, ToolRegistry, ToolSpec};
 use crate::{
-    Agent, AgentConfig, CallIdentity, Clock, Durability, Log, Message, Parts, StartSource,
+    Agent, AgentConfig, CallIdentity, Clock, Durability, LlmPort, Log, Message, Parts, Proposer,
+    StartSource, TitleParts, Titler,
 };
 
 /// One attempt of the model.
@@ -96,8 +97,11 @@ pub(super) struct ScriptedModel {
 #[async_trait]
 impl Adapter for ScriptedModel {
     fn list_routes(&self) -> Vec<JsonText> {
-        ["p", "q"]
-            .map(|name| format!(r#"{{"provider":"{name}","name":"{name}"}}"#))
+        let soon = r#""backoff":{"initialDelayMs":1,"maxDelayMs":1}"#;
+        [("p", ""), ("q", ""), ("soon", soon)]
+            .map(|(name, retry)| {
+                format!(r#"{{"provider":"{name}","name":"{name}","retryPolicy":{{{retry}}}}}"#)
+            })
             .to_vec()
     }
 
@@ -336,13 +340,36 @@ pub(super) struct Setup {
     pub(super) guards: Vec<Arc<dyn Guard>>,
     pub(super) compactors: Compactors,
     pub(super) session: Option<Session>,
+    /// What names the session; without it, nothing does.
+    pub(super) titlers: Option<Vec<Arc<dyn Proposer>>>,
+    /// What the model says that is asked beside the loop.
+    pub(super) beside: Vec<Say>,
     pub(super) configure: Option<fn(&mut AgentConfig)>,
+}
+
+fn scripted(say: Vec<Say>) -> (Arc<ScriptedModel>, Models) {
+    let model = Arc::new(ScriptedModel {
+        script: Mutex::new(say.into()),
+        requests: Mutex::default(),
+    });
+    let models = Models::new(Arc::new(Gateway {
+        client: dsh_http::Client::new(),
+        credentials: Box::new(NoCredentials),
+        user_agent: "dsh-tests/0".into(),
+        anonymous_user_id: Box::new(String::new),
+    }));
+    let adapter: Arc<dyn Adapter> = model.clone();
+    models.register(adapter, &[]).unwrap();
+    (model, models)
 }
 
 pub(super) struct Rig {
     pub(super) agent: Agent,
     pub(super) log: Arc<Log>,
     pub(super) model: Arc<ScriptedModel>,
+    /// The model that is asked beside the loop, and what asks it.
+    pub(super) beside: Arc<ScriptedModel>,
+    pub(super) llm: LlmPort,
     pub(super) registry: Arc<ToolRegistry>,
     pub(super) disk: Arc<Disk>,
     first: Seq,
@@ -371,18 +398,31 @@ impl Rig {
             Vec::new(),
             durability,
         ));
-        let model = Arc::new(ScriptedModel {
-            script: Mutex::new(setup.say.into()),
-            requests: Mutex::default(),
+        let (model, models) = scripted(setup.say);
+        let (beside, models_beside) = scripted(setup.beside);
+        let identity = Arc::new(CallIdentity {
+            ports: Arc::new(PortSet::default()),
+            session_id: "s1".into(),
+            agent_id: "a1".into(),
         });
-        let models = Models::new(Arc::new(Gateway {
-            client: dsh_http::Client::new(),
-            credentials: Box::new(NoCredentials),
-            user_agent: "dsh-tests/0".into(),
-            anonymous_user_id: Box::new(String::new),
-        }));
-        let adapter: Arc<dyn Adapter> = model.clone();
-        models.register(adapter, &[]).unwrap();
+        let llm = LlmPort::new(
+            Arc::clone(&log),
+            Arc::new(models_beside),
+            Arc::clone(&identity),
+            "p",
+            "m",
+        );
+        let titler = |(at, title)| Titler {
+            row: format!("titles-{at}"),
+            provider: format!("titler-{at}"),
+            source: format!("dsh-titles-{at}"),
+            title,
+        };
+        let titles = setup.titlers.map(|titlers| TitleParts {
+            titlers: titlers.into_iter().enumerate().map(titler).collect(),
+            llm: Some(llm.clone()),
+            ..TitleParts::default()
+        });
         let registry = Arc::new(ToolRegistry::new(None).unwrap());
         for tool in setup.tools {
             registry.register(tool).unwrap();
@@ -419,6 +459,7 @@ impl Rig {
             guards: setup.guards,
             identity,
             config,
+            titles,
             inbox: None,
             source: if resumed {
                 StartSource::Resume
@@ -431,6 +472,8 @@ impl Rig {
             agent,
             log,
             model,
+            beside,
+            llm,
             registry,
             disk,
             first,
