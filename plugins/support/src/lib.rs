@@ -1,11 +1,12 @@
 //! What the official components share.
 //!
-//! [`json`] reads and writes JSON text without losing any of it. The rest is the
+//! [`json`] reads and writes JSON text without losing any of it, [`fold`] reads events for projections. The rest is the
 //! part of the contract that each of them uses: the `types`, `log` and `config`
 //! bindings, which a component's own bindings refer to, so that one `Error` goes
 //! through all of them, and the panic hook that makes a panic readable, as a
 //! component without WASI has no stderr.
 
+pub mod fold;
 pub mod json;
 mod slots;
 pub mod tool;
