@@ -23,6 +23,7 @@ mod config;
 mod inbox;
 mod journal;
 mod kv;
+mod llm;
 mod log;
 mod process;
 mod random;
@@ -43,7 +44,7 @@ pub(crate) trait Capability: Sync {
 }
 
 /// All that this host provides.
-static ALL: [&dyn Capability; 13] = [
+static ALL: [&dyn Capability; 14] = [
     &Types,
     &log::Capability,
     &config::Capability,
@@ -57,6 +58,7 @@ static ALL: [&dyn Capability; 13] = [
     &process::Capability,
     &inbox::Capability,
     &kv::Capability,
+    &llm::Capability,
 ];
 
 /// The capability behind an interface.

@@ -71,7 +71,8 @@ pub struct Grants {
     attachments_quota: Option<u64>,
     agents: Budget,
     jobs: Budget,
-    llm_tokens: Option<u64>,
+    /// `llm`: tokens of all its calls in a session.
+    pub(crate) llm_tokens: Option<u64>,
     http: Vec<String>,
     secrets: Vec<SecretGrant>,
     routes: Vec<RouteGrant>,
@@ -303,7 +304,7 @@ pub(crate) fn need(import: &Interface) -> Need {
         "process" => Need::Grant("process"),
         "http" => Need::NotYet("requests of its own"),
         "kv" => Need::Grant("kv"),
-        "llm" => Need::NotYet("auxiliary model calls"),
+        "llm" => Need::Grant("llm"),
         "inbox" => Need::Grant("inbox"),
         "attachments" => Need::NotYet("attachments"),
         "pictures" => Need::NotYet("pictures"),

@@ -26,10 +26,8 @@ fn an_import_needs_the_grant_of_its_capability() {
         ("dsh:plugin/process@0.1.0", Need::Grant("process")),
         ("dsh:plugin/kv@0.1.0", Need::Grant("kv")),
         ("dsh:plugin/inbox@0.1.0", Need::Grant("inbox")),
-        (
-            "dsh:plugin/llm@0.1.0",
-            Need::NotYet("auxiliary model calls"),
-        ),
+        ("dsh:plugin/llm@0.1.0", Need::Grant("llm")),
+        ("dsh:plugin/pictures@0.1.0", Need::NotYet("pictures")),
         ("dsh:plugin/people@0.1.0", Need::Unknown),
         ("wasi:cli/environment@0.2.6", Need::StandIn),
         ("wasi:http/outgoing-handler@0.2.10", Need::StandIn),

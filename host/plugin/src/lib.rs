@@ -58,6 +58,7 @@ mod stack;
 mod standin;
 mod survey;
 mod ticker;
+mod title;
 mod warm;
 
 pub use adapter::{Adapter, Attempt};
@@ -75,3 +76,4 @@ pub use mount::{Mounted, Row};
 pub use projection::Projection;
 pub use prompt::Prompt;
 pub use survey::Offered;
+pub use title::Title;

@@ -31,6 +31,7 @@ use crate::port::Quarantine;
 use crate::projection::Projection;
 use crate::prompt::Prompt;
 use crate::standin::{self, StandIns};
+use crate::title::Title;
 
 /// Interfaces that a component may be mounted for.
 const MOUNTABLE: [&str; 7] = [
@@ -261,6 +262,13 @@ impl Mounted {
     pub fn projection(&self) -> Option<Projection> {
         self.exports("projection")
             .then(|| Projection::new(Arc::clone(&self.shared)))
+    }
+
+    /// A maker of titles of its own for an agent; none if it exports no `title`.
+    #[must_use]
+    pub fn title(&self) -> Option<Title> {
+        self.exports("title")
+            .then(|| Title::new(Arc::clone(&self.shared)))
     }
 
     /// A compactor; none if it exports no `compaction`.

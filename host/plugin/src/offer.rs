@@ -18,7 +18,9 @@ use crate::api::{Concurrency, JsonText, ProjectionSpec, Subscription, ToolSpec};
 use crate::call::CallContext;
 use crate::capability::Phase;
 use crate::component::Description;
-use crate::contract::v0_1::{AdapterGuest, DispatchGuest, ProjectionGuest, PromptGuest, ToolGuest};
+use crate::contract::v0_1::{
+    AdapterGuest, DispatchGuest, ProjectionGuest, PromptGuest, TitleGuest, ToolGuest,
+};
 use crate::error::{CallError, Error};
 use crate::instance::{Call, Linked, RowInfo};
 
@@ -181,6 +183,14 @@ async fn ask(linked: &Arc<Linked>, component: &Description) -> Result<Said, Erro
             })
             .await;
         fits.map_err(failed("prompt"))?;
+    }
+    if component.exports_interface("title") {
+        let (_, fits) = linked
+            .call::<TitleGuest, _, _>(None, call("title"), |live| {
+                future::ready((live, Ok(Ok(()))))
+            })
+            .await;
+        fits.map_err(failed("title"))?;
     }
     Ok(said)
 }

@@ -316,6 +316,54 @@ pub trait Inbox: Send + Sync {
     fn cancel(&self, row: &str, id: &str) -> bool;
 }
 
+/// What one auxiliary model call asks, as `llm.ask` has it.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Question {
+    /// What it is for: logged, and told to the adapter.
+    pub purpose: String,
+    /// Members of the call's configuration, an object, laid over the route of
+    /// the session's last request.
+    pub config: JsonText,
+    /// First and last node of the session's surface that it starts with, after
+    /// the session's own system prompt and tools.
+    pub prefix: Option<(u32, u32)>,
+    /// The system prompt; not looked at where there is a prefix.
+    pub system: Option<String>,
+    /// What follows, as drafts `{role, content}`.
+    pub messages: Vec<JsonText>,
+    /// For the whole call, retries included.
+    pub timeout_ms: Option<u32>,
+}
+
+/// What a model answered.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answer {
+    /// Content blocks, a JSON text each.
+    pub content: Vec<JsonText>,
+    /// `{kind: stop | tool-calls | max-tokens}`.
+    pub finish: JsonText,
+    /// Token counts, where the provider gave them.
+    pub usage: Option<JsonText>,
+    /// The configuration that it ran with.
+    pub config: JsonText,
+}
+
+/// `llm`: auxiliary model calls of the call's session.
+#[async_trait]
+pub trait Llm: Send + Sync {
+    /// Runs one call to its end. A call that failed, or was cut short, is an
+    /// error with the code that the model call failed with.
+    async fn ask(&self, row: &str, question: Question) -> Result<Answer, PluginError>;
+    /// Tokens that the row's calls have cost this session so far; what its
+    /// grant's budget is compared with before each.
+    fn spent(&self, row: &str) -> u64;
+    /// The same calls without an event of their own, for work whose own events
+    /// say what was asked. None: this one logs nothing anyway.
+    fn unlogged(&self) -> Option<Arc<dyn Llm>> {
+        None
+    }
+}
+
 /// How far a map of `kv` reaches, and how long it lasts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum KvScope {
@@ -479,6 +527,8 @@ pub struct PortSet {
     pub inbox: Option<Arc<dyn Inbox>>,
     /// Behind `kv`.
     pub kv: Option<Arc<dyn Kv>>,
+    /// Behind `llm`.
+    pub llm: Option<Arc<dyn Llm>>,
     /// Told of rows that are put out of use.
     pub watch: Option<Arc<dyn Watch>>,
 }

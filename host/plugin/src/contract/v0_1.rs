@@ -29,12 +29,14 @@ mod bindings {
                 import dsh:plugin/process@0.1.0;
                 import dsh:plugin/inbox@0.1.0;
                 import dsh:plugin/kv@0.1.0;
+                import dsh:plugin/llm@0.1.0;
                 export dsh:plugin/llm-adapter@0.1.0;
                 export dsh:plugin/tool@0.1.0;
                 export dsh:plugin/dispatch@0.1.0;
                 export dsh:plugin/compaction@0.1.0;
                 export dsh:plugin/projection@0.1.0;
                 export dsh:plugin/prompt@0.1.0;
+                export dsh:plugin/title@0.1.0;
             }
         ",
         world: "dsh:host/host",
@@ -46,6 +48,7 @@ mod bindings {
             "dsh:plugin/spill": async | trappable,
             "dsh:plugin/process": async | trappable,
             "dsh:plugin/kv": async | trappable,
+            "dsh:plugin/llm": async | trappable,
             default: trappable,
         },
         exports: { default: async },
@@ -53,10 +56,11 @@ mod bindings {
 }
 
 pub(crate) use bindings::dsh::plugin::{
-    clock, config, inbox, journal, kv, log, process, random, session, spill, types, work, workspace,
+    clock, config, inbox, journal, kv, llm, log, process, random, session, spill, types, work,
+    workspace,
 };
 pub(crate) use bindings::exports::dsh::plugin::{
-    compaction, dispatch, llm_adapter, projection, prompt, tool,
+    compaction, dispatch, llm_adapter, projection, prompt, title, tool,
 };
 
 pub(crate) use compaction::Guest as CompactionGuest;
@@ -64,6 +68,7 @@ pub(crate) use dispatch::Guest as DispatchGuest;
 pub(crate) use llm_adapter::Guest as AdapterGuest;
 pub(crate) use projection::Guest as ProjectionGuest;
 pub(crate) use prompt::Guest as PromptGuest;
+pub(crate) use title::Guest as TitleGuest;
 pub(crate) use tool::Guest as ToolGuest;
 
 /// Where a component's exports are, looked up once.
@@ -74,6 +79,7 @@ pub(crate) struct Exports {
     projection: Option<projection::GuestIndices>,
     compaction: Option<compaction::GuestIndices>,
     prompt: Option<prompt::GuestIndices>,
+    title: Option<title::GuestIndices>,
 }
 
 impl Exports {
@@ -101,6 +107,9 @@ impl Exports {
             prompt: has("prompt")
                 .then(|| prompt::GuestIndices::new(pre))
                 .transpose()?,
+            title: has("title")
+                .then(|| title::GuestIndices::new(pre))
+                .transpose()?,
         })
     }
 }
@@ -127,6 +136,7 @@ export!(DispatchGuest, dispatch, "dispatch");
 export!(CompactionGuest, compaction, "compaction");
 export!(ProjectionGuest, projection, "projection");
 export!(PromptGuest, prompt, "prompt");
+export!(TitleGuest, title, "title");
 
 impl From<types::Error> for api::PluginError {
     fn from(error: types::Error) -> Self {

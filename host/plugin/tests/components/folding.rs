@@ -53,6 +53,7 @@ async fn h64_a_projection_that_calls_the_host_is_ended() {
         "workspace",
         "spill",
         "process",
+        "llm",
     ] {
         let projection = projection().await;
         let error = projection

@@ -114,7 +114,7 @@ async fn a_component_says_what_it_imports_exports_and_is_without_being_run() {
     for export in ["tool", "llm-adapter", "dispatch", "prompt"] {
         assert!(description.exports_interface(export), "{export}");
     }
-    assert!(!description.exports_interface("title"));
+    assert!(!description.exports_interface("command"));
     assert_eq!(description.digest.len(), 64);
     assert_eq!(description.manifest.unwrap().plugin.version, "1.2.3");
     let damaged = with_section(guest(), "dsh:manifest", b"{");

@@ -92,8 +92,8 @@ async fn an_import_that_this_host_has_not_is_refused_in_words() {
             "this host does not provide WASI beyond",
         ),
         (
-            "dsh:plugin/llm@0.1.0",
-            "this host does not provide auxiliary model calls yet",
+            "dsh:plugin/pictures@0.1.0",
+            "this host does not provide pictures yet",
         ),
         (
             "acme:other/thing@1.0.0",

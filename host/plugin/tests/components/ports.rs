@@ -1,12 +1,13 @@
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use dsh_plugin::CallContext;
 use dsh_plugin::api::PluginError;
 use dsh_plugin::port::{
-    Charge, Command, DirEntry, FileKind, Guard, Inbox, Journal, Kv, KvMap, Level, Log, Matches,
-    Metadata, NewEvent, Output, Paths, PortSet, Process, Progress, Sender, SessionView, Slice,
-    Spill, SurfaceView, Target, Workspace,
+    Answer, Charge, Command, DirEntry, FileKind, Guard, Inbox, Journal, Kv, KvMap, Level, Llm, Log,
+    Matches, Metadata, NewEvent, Output, Paths, PortSet, Process, Progress, Question, Sender,
+    SessionView, Slice, Spill, SurfaceView, Target, Workspace,
 };
 use serde_json::json;
 
@@ -16,6 +17,8 @@ use crate::support::{all, engine, guest_with, mount, row, run, try_mount};
 #[derive(Default)]
 struct Fake {
     seen: Mutex<Vec<String>>,
+    /// Tokens that `llm` says were spent.
+    spent: AtomicU64,
 }
 
 impl Fake {
@@ -230,6 +233,36 @@ impl Kv for Fake {
     }
 }
 
+#[async_trait]
+impl Llm for Fake {
+    async fn ask(&self, row: &str, question: Question) -> Result<Answer, PluginError> {
+        let Question {
+            purpose,
+            config,
+            prefix,
+            system,
+            messages,
+            timeout_ms,
+        } = question;
+        self.saw(format!(
+            "{row} {purpose} {config} {prefix:?} {system:?} {messages:?} {timeout_ms:?}"
+        ));
+        if messages == ["never"] {
+            std::future::pending::<()>().await;
+        }
+        Ok(Answer {
+            content: vec![r#"{"type":"text"}"#.to_owned()],
+            finish: r#"{"kind":"stop"}"#.to_owned(),
+            usage: None,
+            config: "{}".to_owned(),
+        })
+    }
+
+    fn spent(&self, _: &str) -> u64 {
+        self.spent.load(Ordering::Relaxed)
+    }
+}
+
 fn with_ports() -> (CallContext, Arc<Fake>) {
     let fake = Arc::new(Fake::default());
     let ports = PortSet {
@@ -242,6 +275,7 @@ fn with_ports() -> (CallContext, Arc<Fake>) {
         process: Some(fake.clone()),
         inbox: Some(fake.clone()),
         kv: Some(fake.clone()),
+        llm: Some(fake.clone()),
         ..PortSet::default()
     };
     (
@@ -273,6 +307,7 @@ async fn each_import_reaches_its_port() {
         ("take-back", "id", "true"),
         ("take-back", "other", "false"),
         ("kv", "k", "true two a,b"),
+        ("ask", "m", r#"{"type":"text"} {"kind":"stop"}"#),
     ] {
         assert_eq!(
             run(&mounted, &ctx, tool, argument).await,
@@ -290,8 +325,48 @@ async fn each_import_reaches_its_port() {
             "set 1048576 k 3",
             "get prober prober Session k",
             "remove k",
+            r#"prober probe {"maxTokens":9} Some((3, 5)) Some("system") ["m"] Some(1000)"#,
         ]
     );
+}
+
+#[tokio::test]
+async fn a_row_that_has_used_up_its_tokens_is_refused_before_it_asks() {
+    let mounted = mount().await;
+    let (ctx, fake) = with_ports();
+    for (spent, refused) in [(0, false), (99, false), (100, true), (5000, true)] {
+        fake.spent.store(spent, Ordering::Relaxed);
+        let asked = fake.seen().len();
+        let answer = run(&mounted, &ctx, "ask", "m").await;
+        assert_eq!(answer.contains("LIMIT"), refused, "{spent}: {answer}");
+        assert_eq!(fake.seen().len() == asked, refused, "{spent}");
+    }
+}
+
+#[tokio::test]
+async fn a_title_is_proposed_with_what_a_model_says() {
+    let title = mount().await.title().unwrap();
+    let (ctx, fake) = with_ports();
+    let none = title.propose(&ctx, vec![], None).await.unwrap();
+    assert_eq!((none, fake.seen().len()), (None, 0));
+    let prompts = vec!["p".to_owned()];
+    let proposed = title.propose(&ctx, prompts, Some("now ".to_owned())).await;
+    assert_eq!(proposed.unwrap().as_deref(), Some(r#"now {"type":"text"}"#));
+}
+
+#[tokio::test]
+async fn giving_up_a_call_drops_the_question() {
+    let title = mount().await.title().unwrap();
+    let (ctx, fake) = with_ports();
+    let asking = title.propose(&ctx, vec!["never".to_owned()], None);
+    let cancel = async {
+        while fake.seen().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        ctx.cancel.cancel();
+    };
+    let (proposed, ()) = tokio::join!(asking, cancel);
+    assert_eq!(proposed.unwrap_err().code(), "CANCELLED");
 }
 
 #[tokio::test]

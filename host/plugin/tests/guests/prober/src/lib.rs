@@ -21,12 +21,14 @@ wit_bindgen::generate!({
             import dsh:plugin/process@0.1.0;
             import dsh:plugin/inbox@0.1.0;
             import dsh:plugin/kv@0.1.0;
+            import dsh:plugin/llm@0.1.0;
             export dsh:plugin/llm-adapter@0.1.0;
             export dsh:plugin/tool@0.1.0;
             export dsh:plugin/dispatch@0.1.0;
             export dsh:plugin/compaction@0.1.0;
             export dsh:plugin/prompt@0.1.0;
             export dsh:plugin/projection@0.1.0;
+            export dsh:plugin/title@0.1.0;
         }
     ",
     world: "dsh:prober/prober",
@@ -35,9 +37,9 @@ wit_bindgen::generate!({
 
 use dsh::plugin::types::{CallConfig, Error, GenerateRequest, HttpRequest, Part};
 use dsh::plugin::{
-    clock, config, inbox, journal, kv, log, process, random, session, spill, work, workspace,
+    clock, config, inbox, journal, kv, llm, log, process, random, session, spill, work, workspace,
 };
-use exports::dsh::plugin::{compaction, dispatch, llm_adapter, projection, prompt, tool};
+use exports::dsh::plugin::{compaction, dispatch, llm_adapter, projection, prompt, title, tool};
 
 struct Prober;
 
@@ -152,6 +154,17 @@ fn command(program: &str) -> process::Command {
         timeout_ms: None,
         max_output: 100,
         more: None,
+    }
+}
+
+fn question(text: &str) -> llm::Question {
+    llm::Question {
+        purpose: "probe".to_owned(),
+        config: r#"{"maxTokens":9}"#.to_owned(),
+        prefix: Some((3, 5)),
+        system: Some("system".to_owned()),
+        messages: vec![text.to_owned()],
+        timeout_ms: Some(1000),
     }
 }
 
@@ -338,6 +351,10 @@ impl tool::Guest for Prober {
             "send" => outcome(inbox::send(&argument, inbox::Target::NextStep, true)?),
             "pending" => outcome(inbox::pending().join(",")),
             "take-back" => outcome(inbox::cancel(&argument).to_string()),
+            "ask" => {
+                let answer = llm::ask(&question(&argument))?;
+                outcome(format!("{} {}", answer.content.concat(), answer.finish))
+            }
             "kv" => {
                 let scope = kv::Scope::Session;
                 kv::set(scope, &argument, b"one")?;
@@ -592,6 +609,7 @@ impl projection::Guest for Prober {
                 "workspace" => drop(workspace::root()),
                 "spill" => drop(spill::store("name", b"")),
                 "process" => drop(process::run(&command("allowed"))),
+                "llm" => drop(llm::ask(&question("{}"))),
                 "fail" => return Err(error("AS_TOLD")),
                 _ => bytes += event.len(),
             }
@@ -613,5 +631,18 @@ impl prompt::Guest for Prober {
             text: format!("{variables} {}", called()),
             complete: variables.contains("complete"),
         }])
+    }
+}
+
+/// Asks a model what it is told to; without prompts it has nothing to propose.
+impl title::Guest for Prober {
+    fn propose(prompts: Vec<String>, current: Option<String>) -> Result<Option<String>, Error> {
+        let Some(first) = prompts.first() else {
+            return Ok(None);
+        };
+        misbehave(first);
+        let answer = llm::ask(&question(first))?;
+        let current = current.unwrap_or_default();
+        Ok(Some(format!("{current}{}", answer.content.concat())))
     }
 }
