@@ -50,6 +50,7 @@ mod turn;
 
 pub mod dispatch;
 pub mod policy;
+pub mod projection;
 pub mod prompt;
 pub mod tools;
 

@@ -291,6 +291,19 @@ pub enum CallError {
         /// The event.
         event: String,
     },
+    /// Its answer is not what the function answers with: no JSON, another shape,
+    /// a change where none is allowed.
+    #[error("{row}: the component answered {event} in {function} with nonsense: {reason}")]
+    Nonsense {
+        /// The row.
+        row: String,
+        /// The function that was called.
+        function: &'static str,
+        /// The event.
+        event: String,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// Its instance is already in the same chain of calls.
     #[error(
         "{row}: {function} was skipped, as the component is already at work in the same chain of calls"
@@ -353,6 +366,7 @@ impl CallError {
             Self::Tables { .. } => "PLUGIN_TABLES",
             Self::Parts { .. } => "PLUGIN_PARTS",
             Self::Undecided { .. } => "DENIED",
+            Self::Nonsense { .. } => "INVALID",
             Self::OnStack { .. } => "PLUGIN_ON_STACK",
             Self::Cancelled { .. } => "CANCELLED",
             Self::Gone { .. } => "PLUGIN_GONE",
@@ -387,6 +401,7 @@ impl CallError {
                 | Self::Tables { .. }
                 | Self::Parts { .. }
                 | Self::Undecided { .. }
+                | Self::Nonsense { .. }
         )
     }
 }
