@@ -17,6 +17,7 @@ use tokio::sync::watch;
 
 use crate::approval::Approvals;
 use crate::cancel::{CancelCause, Signal};
+use crate::compaction::{self, Compacted, CompactionError, Compactors};
 use crate::dispatch::Dispatch;
 use crate::error::AgentError;
 use crate::inbox::Inbox;
@@ -86,6 +87,8 @@ pub struct Parts {
     pub prompts: Prompts,
     /// Its listeners.
     pub dispatch: Arc<Dispatch>,
+    /// Who makes its conversation shorter.
+    pub compactors: Compactors,
     /// The host's own refusals.
     pub guards: Vec<Arc<dyn Guard>>,
     /// For whom components are called.
@@ -110,6 +113,7 @@ pub(crate) struct Inner {
     pub(crate) tools: Arc<ToolRegistry>,
     pub(crate) prompts: Prompts,
     pub(crate) dispatch: Arc<Dispatch>,
+    pub(crate) compactors: Compactors,
     pub(crate) approvals: Approvals,
     pub(crate) guards: Vec<Arc<dyn Guard>>,
     pub(crate) identity: Arc<CallIdentity>,
@@ -146,6 +150,7 @@ impl Agent {
             tools: parts.tools,
             prompts: parts.prompts,
             dispatch: parts.dispatch,
+            compactors: parts.compactors,
             guards: parts.guards,
             identity: parts.identity,
             width: AtomicUsize::new(parts.config.max_parallel_tool_calls),
@@ -294,6 +299,41 @@ impl Agent {
         Ok(result)
     }
 
+    /// Makes the conversation shorter because somebody asks for it: all but its
+    /// newest part becomes a summary, on disk when this returns. `instructions`
+    /// are a person's words to who writes it. None where nothing is worth it, and
+    /// then nothing was logged (spec/loop.md §10.7).
+    ///
+    /// # Errors
+    /// [`CompactionError`], by its [`kind`](CompactionError::kind); `busy` unless the agent is idle.
+    pub async fn compact(
+        &self,
+        instructions: Option<String>,
+    ) -> Result<Option<Compacted>, CompactionError> {
+        self.compact_for(None, instructions).await
+    }
+
+    /// [`Agent::compact`] for a command that is logged itself, under this id.
+    ///
+    /// # Errors
+    /// As [`Agent::compact`].
+    pub async fn compact_for(
+        &self,
+        command_id: Option<&str>,
+        instructions: Option<String>,
+    ) -> Result<Option<Compacted>, CompactionError> {
+        let inner = Arc::clone(&self.inner);
+        let work = async move |signal: Signal| {
+            let instructions = instructions.as_deref();
+            compaction::by_hand(&inner, &signal, command_id, instructions).await
+        };
+        match self.maintenance(work).await {
+            Ok(done) => done,
+            Err(AgentError::Busy) => Err(CompactionError::Busy),
+            Err(error) => Err(CompactionError::Commit(error)),
+        }
+    }
+
     /// Ends the agent: gives up what runs, waits for it, makes the log durable
     /// and tells observers the rest. What waits in the inbox stays in the log.
     ///
@@ -405,6 +445,7 @@ impl Inner {
 
     fn end_activity(inner: &Arc<Self>, state: &mut State) {
         let again = state.end_activity() && !inner.inbox.is_empty() && !state.disposed;
+        inner.compactors.answered();
         inner.publish(state);
         if again {
             Self::start(inner, state);

@@ -48,6 +48,7 @@ mod state;
 mod step;
 mod turn;
 
+pub mod compaction;
 pub mod dispatch;
 pub mod policy;
 pub mod projection;

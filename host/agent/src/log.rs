@@ -8,6 +8,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
+use dsh_session::meter::TokenMeter;
 use dsh_session::{Digest, Draft, Event, Json, Kind, Messages, Session};
 use tokio::sync::mpsc;
 
@@ -67,6 +68,8 @@ pub struct Log {
     sinks: Mutex<Vec<Arc<dyn EventSink>>>,
     followers: Mutex<Vec<mpsc::UnboundedSender<Arc<Event>>>>,
     durability: Arc<dyn Durability>,
+    /// Made when somebody first measures; folds what is new since the last time.
+    meter: Mutex<Option<TokenMeter>>,
 }
 
 impl Log {
@@ -84,6 +87,7 @@ impl Log {
             sinks: Mutex::new(sinks),
             followers: Mutex::default(),
             durability,
+            meter: Mutex::default(),
         }
     }
 
@@ -124,6 +128,34 @@ impl Log {
     /// Looks at the session. `look` must not append.
     pub fn read<R>(&self, look: impl FnOnce(&Session) -> R) -> R {
         look(&self.lock())
+    }
+
+    /// Tokens that the next request would hold (spec/loop.md §11). Costs what is
+    /// new since the last measure.
+    ///
+    /// # Errors
+    /// [`AgentError::Session`] when a stored event cannot be read.
+    pub fn measure(&self) -> Result<u64, AgentError> {
+        #[allow(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a sum of counts, which is no less than 0 and far below 2^53"
+        )]
+        self.metered(|_, meter| meter.total() as u64)
+    }
+
+    /// Looks at the session and at its token measure, as of the same event.
+    pub(crate) fn metered<R>(
+        &self,
+        look: impl FnOnce(&Session, &TokenMeter) -> R,
+    ) -> Result<R, AgentError> {
+        let session = self.lock();
+        let mut kept = self.meter.lock().unwrap_or_else(PoisonError::into_inner);
+        let meter = match kept.take() {
+            Some(meter) => caught_up(meter, &session)?,
+            None => TokenMeter::take_up(&session)?,
+        };
+        Ok(look(&session, kept.insert(meter)))
     }
 
     /// What the model sees now; folds what is new of the surface.
@@ -202,4 +234,15 @@ impl Log {
         // A panic elsewhere does not make the log wrong: append commits whole events or nothing.
         self.session.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Folds what is new. Steps that do not fit cost the anchor, and nothing else: a
+/// measure by the heuristic is better than none.
+fn caught_up(mut meter: TokenMeter, session: &Session) -> Result<TokenMeter, AgentError> {
+    for event in session.live_from(meter.next_seq()) {
+        if meter.fold(event).is_err() {
+            return Ok(TokenMeter::without_anchor(session)?);
+        }
+    }
+    Ok(meter)
 }

@@ -188,22 +188,21 @@ impl SessionView for SessionPort {
     }
 
     fn surface(&self) -> Result<SurfaceView, PluginError> {
-        self.0.read(|session| {
-            let surface = session.surface();
-            let nodes = surface.nodes().iter().map(|&at| {
+        let view = self.0.metered(|session, meter| {
+            let nodes = meter.nodes().iter().map(|&(at, price)| {
                 let event = node(session, at)?;
-                let message = message(&event);
                 Ok(Node {
                     seq: seq(at),
-                    tokens: message.map_or(0, tokens),
-                    calls: message.map_or(0, |message| calls(&event.kind, message)),
+                    tokens: count(price),
+                    calls: calls(&event),
                 })
             });
             Ok(SurfaceView {
                 nodes: nodes.collect::<Result<_, PluginError>>()?,
-                generation: u32::try_from(surface.replace_generation()).unwrap_or(u32::MAX),
+                generation: count(session.surface().replace_generation()),
             })
-        })
+        });
+        view.map_err(|error| unmeasured(&error))?
     }
 
     fn messages(&self, first: u32, limit: u32) -> Result<Vec<JsonText>, PluginError> {
@@ -219,22 +218,10 @@ impl SessionView for SessionPort {
     }
 
     fn measure(&self) -> Result<Charge, PluginError> {
-        self.0.read(|session| {
-            let header = session
-                .request_header()
-                .map_or(0, |header| estimate::header(&header));
-            let mut surface = 0;
-            for &at in session.surface().nodes() {
-                let event = node(session, at)?;
-                surface += message(&event).map_or(0, estimate::message);
-            }
-            let window = session
-                .request_context()
-                .and_then(|context| context.context_window);
-            Ok(Charge {
-                tokens: u32::try_from(header + surface).unwrap_or(u32::MAX),
-                context_window: window.and_then(whole),
-            })
+        let tokens = self.0.measure().map_err(|error| unmeasured(&error))?;
+        Ok(Charge {
+            tokens: count(tokens),
+            context_window: self.0.read(context_window),
         })
     }
 
@@ -259,6 +246,10 @@ fn unreadable(error: &dsh_session::Error) -> PluginError {
     PluginError::new(code::UNAVAILABLE, error.to_string())
 }
 
+fn unmeasured(error: &AgentError) -> PluginError {
+    PluginError::new(code::UNAVAILABLE, error.to_string())
+}
+
 fn of_kinds(event: &Event, kinds: &[String]) -> bool {
     kinds.is_empty() || kinds.iter().any(|kind| kind == event.kind.as_str())
 }
@@ -278,12 +269,18 @@ fn message(event: &Event) -> Option<Value<'_>> {
 }
 
 fn tokens(message: Value<'_>) -> u32 {
-    u32::try_from(estimate::message(message)).unwrap_or(u32::MAX)
+    count(estimate::message(message))
+}
+
+/// The context window of the last request's model, where it is known.
+pub(crate) fn context_window(session: &Session) -> Option<u32> {
+    let context = session.request_context()?;
+    context.context_window.and_then(whole)
 }
 
 /// Tool calls that a node opens, less those that it answers.
-fn calls(kind: &Kind, message: Value<'_>) -> i32 {
-    match kind {
+pub(crate) fn calls(event: &Event) -> i32 {
+    match event.kind {
         Kind::ToolResult => -1,
         Kind::AssistantMessage => {
             let is_call = |block: &Value<'_>| {
@@ -292,8 +289,10 @@ fn calls(kind: &Kind, message: Value<'_>) -> i32 {
                     .and_then(Value::string)
                     .is_some_and(|kind| kind.is("tool-call"))
             };
-            let opened = message
-                .get("content")
+            let opened = event
+                .data
+                .value()
+                .path(&["message", "content"])
                 .into_iter()
                 .flat_map(Value::items)
                 .filter(is_call)
@@ -325,8 +324,13 @@ fn length(session: &Session) -> u32 {
     seq(session.next_seq())
 }
 
-fn seq(seq: Seq) -> u32 {
-    u32::try_from(seq.0).unwrap_or(u32::MAX)
+pub(crate) fn seq(seq: Seq) -> u32 {
+    count(seq.0)
+}
+
+/// A number as components take it.
+pub(crate) fn count(number: u64) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
 }
 
 #[allow(

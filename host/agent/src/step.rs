@@ -3,7 +3,8 @@
 //! runs through them:
 //!
 //! 1. [`Step::claim`]: from the inbox; the splice is logged first.
-//! 2. [`Step::pre_step`]: the prompt's sections and facts, then the listeners.
+//! 2. [`Step::pre_step`]: the prompt's sections and facts, room on the surface
+//!    where it is short of it, then the listeners.
 //! 3. [`Step::enter`]: what entered is appended as `user/message`.
 //! 4. [`request::build`]: the request, from the surface and nothing else.
 //! 5. [`Step::exchange`]: one attempt at the provider, which `dsh-model` drives.
@@ -20,6 +21,7 @@ use dsh_session::{Draft, Json, Kind, Seq, Target, Value};
 
 use crate::agent::Inner;
 use crate::cancel::Signal;
+use crate::compaction;
 use crate::dispatch::EventContext;
 use crate::error::AgentError;
 use crate::inbox::Claimed;
@@ -85,6 +87,10 @@ impl<'a> Step<'a> {
                 .prompts
                 .assemble(&variables, &scope, &self.agent.dispatch, self.signal);
         self.prompt = self.unless_aborted(assembled).await??;
+        // Not dropped when the turn is given up: it ends what it began in the log.
+        compaction::pressure(self).await;
+        self.check()?;
+        // Looked at behind it, so that what was shadowed is told again at once.
         let candidate = self.snapshot();
         let decision = self.decide_entry(claimed, candidate).await?;
         self.barrier().await?;
@@ -212,6 +218,11 @@ impl<'a> Step<'a> {
             let attempt = self.exchange(built).await?;
             match attempt.assembler.finish() {
                 FinishReason::Error(failure) | FinishReason::Aborted(failure) => {
+                    let shorter = compaction::overflow(self, &failure).await;
+                    self.check()?;
+                    if shorter {
+                        continue;
+                    }
                     if !retry::is_wanted(self, &attempt.provider, &attempt.policy, &failure).await?
                     {
                         return Err(Stop::Failed(failure));
@@ -292,6 +303,7 @@ impl<'a> Step<'a> {
             replay_state.as_ref(),
         );
         self.append_answer(attempt, &message, false)?;
+        self.agent.compactors.answered();
         Ok(blocks)
     }
 

@@ -71,7 +71,16 @@ pub(crate) struct Composed {
 /// Composes a profile for booting, in the current directory or in `cwd`; what
 /// is left out is reported.
 pub(crate) fn compose(boot: &Boot, cwd: Option<&Path>) -> Result<Composed, Failure> {
-    let place = Place::find(cwd)?;
+    let process = Environment::process(std::env::vars_os());
+    compose_at(Place::find(cwd)?, process, boot)
+}
+
+/// As [`compose`], at a place and with the environment of a process that are given.
+pub(crate) fn compose_at(
+    place: Place,
+    process: Environment,
+    boot: &Boot,
+) -> Result<Composed, Failure> {
     // Before anything is read from it, so that a home that cannot be is one line.
     let home = place.home.path();
     std::fs::create_dir_all(home).map_err(|error| {
@@ -80,7 +89,7 @@ pub(crate) fn compose(boot: &Boot, cwd: Option<&Path>) -> Result<Composed, Failu
             home.display()
         ))
     })?;
-    let env = Environment::process(std::env::vars_os())
+    let env = process
         .with_files(&place.cwd, place.home.path())
         .map_err(Failure::of)?;
     for warning in env.warnings() {

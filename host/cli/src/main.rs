@@ -16,6 +16,8 @@ mod headless;
 mod kv;
 mod left_out;
 mod open;
+#[cfg(test)]
+mod played_tests;
 mod plugin;
 mod report;
 mod result;

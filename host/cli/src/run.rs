@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use async_trait::async_trait;
+use dsh_agent::compaction::{Compactor, Compactors, ComponentCompactor};
 use dsh_agent::dispatch::{ComponentListener, Dispatch, Listener};
 use dsh_agent::policy::{SpillPolicy, TimeoutPolicy};
 use dsh_agent::prompt::{ComponentPrompt, HostFacts, PromptSource, Prompts};
@@ -87,8 +88,9 @@ impl Run {
         let agent = Agent::new(Parts {
             models: Arc::new(models(composed, &mounts, &route.model.provider)?),
             tools: Arc::new(tools(composed, &mounts, &identity)?),
-            prompts: prompts(&mounts, &identity, &log),
+            prompts: prompts(&composed.rows, &mounts, &identity, &log),
             dispatch: Arc::new(dispatch(composed, &mounts, &identity, &log, &files)?),
+            compactors: compactors(&mounts, &identity),
             guards: Vec::new(),
             config: agent_config(&composed.rows, route, &cwd),
             source: opened.source,
@@ -363,9 +365,14 @@ fn tools(
     Ok(registry)
 }
 
-fn prompts(mounts: &[Mount], identity: &Arc<CallIdentity>, log: &Arc<Log>) -> Prompts {
+fn prompts(
+    rows: &Composition,
+    mounts: &[Mount],
+    identity: &Arc<CallIdentity>,
+    log: &Arc<Log>,
+) -> Prompts {
     let host: Vec<Arc<dyn PromptSource>> = vec![Arc::new(HostFacts::new(Arc::clone(log)))];
-    let (mut rows, mut guests) = (Vec::new(), Vec::new());
+    let (mut own, mut guests) = (Vec::new(), Vec::new());
     for mount in mounts {
         let Some(prompt) = mount.mounted.prompt() else {
             continue;
@@ -374,14 +381,32 @@ fn prompts(mounts: &[Mount], identity: &Arc<CallIdentity>, log: &Arc<Log>) -> Pr
         let into = if mount.row.plugin.is_some() {
             &mut guests
         } else {
-            &mut rows
+            &mut own
         };
         into.push(Arc::new(source) as Arc<dyn PromptSource>);
     }
-    Prompts::new(vec![host, rows]).with_guests(guests, |row, why| {
+    let prompts = Prompts::new(vec![host, own]).with_guests(guests, |row, why| {
         report::line(format_args!(
             "row {row} is left out of the prompt: {why}; if that stays so, run `dsh plugin disable {row}`"
         ));
+    });
+    let row = rows.components().find(|row| row.id == "system-prompt");
+    let included = row.and_then(|row| row.config.get("includeRuntimeContext")?.as_bool());
+    if included == Some(false) {
+        prompts.without_context()
+    } else {
+        prompts
+    }
+}
+
+fn compactors(mounts: &[Mount], identity: &Arc<CallIdentity>) -> Compactors {
+    let row = |mount: &Mount| {
+        let compaction = mount.mounted.compaction()?;
+        let row = ComponentCompactor::new(&mount.row.id, compaction, Arc::clone(identity));
+        Some(Arc::new(row) as Arc<dyn Compactor>)
+    };
+    Compactors::new(mounts.iter().filter_map(row).collect(), |line| {
+        report::line(format_args!("{line}"));
     })
 }
 

@@ -128,6 +128,8 @@ pub(crate) enum Phase {
     Translate,
     /// It works.
     Work,
+    /// It works as a tool of the model's: what it reads counts as read in the session.
+    Run,
 }
 
 /// A call that the contract does not allow where it was made: it traps.
@@ -181,6 +183,7 @@ impl State {
             Phase::Fold => "folds the log",
             Phase::Translate => "translates for a model",
             Phase::Work => "works",
+            Phase::Run => "runs as a tool",
         };
         Err(Misplaced { interface, doing }.into())
     }

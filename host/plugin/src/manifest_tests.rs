@@ -283,7 +283,14 @@ fn sources_that_it_says_to_stamp_are_its_own() {
             "{reason}"
         );
     }
+    // What upstream's logs name is for the component that does that job.
+    for source in ["agent-instructions", "skill-catalog", "skill-invocation"] {
+        assert!(lies::own_source(source, "dsh"), "{source}");
+    }
     for (namespace, source) in [
+        ("dsh", "user"),
+        ("dsh", "goal"),
+        ("agent", "agent-instructions"),
         ("user", "user"),
         ("skill", "skill-catalog"),
         ("model", "model"),

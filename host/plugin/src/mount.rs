@@ -205,7 +205,7 @@ impl Mounted {
         let how = Call {
             function: "tool.run",
             ctx,
-            phase: Phase::Work,
+            phase: Phase::Run,
             timed: false,
             place: None,
             event: "",

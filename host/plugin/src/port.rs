@@ -233,6 +233,11 @@ pub trait Workspace: Send + Sync {
         let _ = roots;
         None
     }
+    /// The same files, where reading one does not count as the session's having
+    /// read it. A port that counts nothing has none.
+    fn unobserved(&self) -> Option<Arc<dyn Workspace>> {
+        None
+    }
     /// What is at a path.
     async fn stat(&self, path: &str) -> Result<Metadata, PluginError>;
     /// At most `limit` bytes from `offset` on.

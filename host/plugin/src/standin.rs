@@ -196,7 +196,7 @@ impl Wasi {
         builder
             .stdout(Pipe::stdout(&console))
             .stderr(Pipe::stderr(&console));
-        if state.phase == Phase::Work {
+        if state.phase >= Phase::Work {
             for folder in &row.folders {
                 let perms = if folder.write {
                     FsPerms::ReadWrite

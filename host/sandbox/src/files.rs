@@ -26,6 +26,8 @@ pub(crate) struct Files {
     pub(crate) fence: Fence,
     pub(crate) mode: Arc<dyn Fn() -> Mode + Send + Sync>,
     pub(crate) policy: Arc<dyn WritePolicy>,
+    /// Whether reading a file counts as the session's having read it.
+    pub(crate) observed: bool,
 }
 
 impl Files {
@@ -41,11 +43,13 @@ impl Files {
         let asked = self.absolute(path)?;
         match self.slice(&asked, offset, limit) {
             Ok((path, slice)) => {
-                self.policy.observed(&path, Some(&slice.metadata.version));
+                if self.observed {
+                    self.policy.observed(&path, Some(&slice.metadata.version));
+                }
                 Ok(slice)
             }
             Err(error) => {
-                if matches!(error, Error::NotFound(_)) {
+                if self.observed && matches!(error, Error::NotFound(_)) {
                     self.observe_absence(&asked);
                 }
                 Err(error)

@@ -47,6 +47,7 @@ impl World {
             fence,
             mode: Arc::new(move || mode),
             policy,
+            observed: true,
         };
         World {
             _temp: temp,
@@ -311,6 +312,22 @@ impl WritePolicy for Notes {
     fn edit(&self, _: &Path) -> Expect {
         Expect::Any
     }
+}
+
+#[test]
+fn what_a_listener_reads_nobody_has_read_and_what_it_changes_is_told() {
+    let notes = Arc::new(Notes::default());
+    let mut world = World::with(Mode::WorkspaceWrite, notes.clone());
+    world.files.observed = false;
+    world.files.read("a.txt", 0, 1).unwrap();
+    world.files.read("new", 0, 1).unwrap_err();
+    assert!(notes.0.lock().unwrap().is_empty());
+    world
+        .files
+        .write("new", b"x", &dsh_plugin::port::Guard::Overwrite)
+        .unwrap();
+    let told = vec![(world.base.join("work/new"), true)];
+    assert_eq!(*notes.0.lock().unwrap(), told);
 }
 
 #[test]

@@ -32,7 +32,11 @@ impl Workspace for SessionSandbox {
     }
 
     fn within(&self, roots: &[String]) -> Option<Arc<dyn Workspace>> {
-        Some(Arc::new(self.narrowed(roots)))
+        Some(Arc::new(self.narrowed(Some(roots), true)))
+    }
+
+    fn unobserved(&self) -> Option<Arc<dyn Workspace>> {
+        Some(Arc::new(self.narrowed(None, false)))
     }
 
     async fn stat(&self, path: &str) -> Result<Metadata, PluginError> {

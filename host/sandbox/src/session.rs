@@ -195,6 +195,7 @@ impl Sandbox {
             fence,
             mode: config.mode.clone(),
             policy: config.policy.clone(),
+            observed: true,
         };
         let agent = Agent {
             machine,
@@ -261,13 +262,18 @@ impl SessionSandbox {
         let _ = running.wait_for(|count| *count == 0).await;
     }
 
-    /// The same sandbox with files below these directories alone; commands are
-    /// as they were.
-    pub(crate) fn narrowed(&self, directories: &[String]) -> Self {
+    /// The same sandbox with files below these directories alone, or without
+    /// anybody's having read what is read; commands are as they were.
+    pub(crate) fn narrowed(&self, directories: Option<&[String]>, observed: bool) -> Self {
+        let current = self.1.as_deref().unwrap_or(&self.0.files);
         let files = Files {
-            fence: self.fence().within(directories),
+            fence: match directories {
+                Some(directories) => current.fence.within(directories),
+                None => current.fence.clone(),
+            },
             mode: self.0.files.mode.clone(),
             policy: self.0.files.policy.clone(),
+            observed: observed && current.observed,
         };
         SessionSandbox(self.0.clone(), Some(Arc::new(files)))
     }

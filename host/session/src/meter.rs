@@ -11,7 +11,8 @@ use std::sync::Arc;
 
 use crate::projection::chunk::{number, place};
 use crate::{
-    Error, Event, JStr, Json, Kind, RequestHeader, Seq, SurfaceFault, SurfaceOp, Value, estimate,
+    Error, Event, JStr, Json, Kind, RequestHeader, Seq, Session, SurfaceFault, SurfaceOp, Value,
+    estimate,
 };
 
 /// A fold over a log, event by event.
@@ -89,6 +90,102 @@ pub fn measure(
 }
 
 impl TokenMeter {
+    /// The meter of a session as it stands. It reads the surface and the last answer's step, not the log: what a long
+    /// session costs to take up must not grow with what was compacted away.
+    ///
+    /// Where more would have to be read to know the anchor (a replacement or another header came behind the last
+    /// answer), it starts without one, and measures by the heuristic until the next answer. So it does where the log's
+    /// steps do not fit, instead of failing.
+    ///
+    /// # Errors
+    /// [`Error::Archive`] when an event of these cannot be read.
+    pub fn take_up(session: &Session) -> Result<TokenMeter, Error> {
+        let step = match session.last_of(&Kind::AssistantMessage) {
+            Some(answer) => TokenMeter::step_of(session, answer)?,
+            None => None,
+        };
+        // Without an answer there is still the step that may be open.
+        let from = step.or_else(|| session.last_of(&Kind::StepStart).map(|event| event.seq));
+        if let Some(from) = from
+            && let Some(meter) = TokenMeter::from_step(session, from)?
+        {
+            return Ok(meter);
+        }
+        TokenMeter::bare(session, session.next_seq())
+    }
+
+    /// The meter of the surface alone, as if nothing was answered yet.
+    ///
+    /// # Errors
+    /// As [`TokenMeter::take_up`].
+    pub fn without_anchor(session: &Session) -> Result<TokenMeter, Error> {
+        TokenMeter::bare(session, session.next_seq())
+    }
+
+    /// Where the step of an answer began.
+    fn step_of(session: &Session, answer: &Event) -> Result<Option<Seq>, Error> {
+        for event in session.log().events_before(answer.seq) {
+            let event = event?;
+            match event.kind {
+                Kind::StepStart if place(event.data.value()) == place(answer.data.value()) => {
+                    return Ok(Some(event.seq));
+                }
+                Kind::StepStart | Kind::StepEnd => break,
+                _ => {}
+            }
+        }
+        Ok(None)
+    }
+
+    /// As it was before `from`, then folded: possible where the surface was only appended to since.
+    fn from_step(session: &Session, from: Seq) -> Result<Option<TokenMeter>, Error> {
+        for &node in session.surface().nodes() {
+            if node >= from
+                && session
+                    .event(node)?
+                    .is_some_and(|event| event.surface_op != Some(SurfaceOp::Append))
+            {
+                return Ok(None);
+            }
+        }
+        let answered = session.last_of(&Kind::AssistantMessage);
+        let header = session.last_of(&Kind::RequestHeader);
+        // Which header it was answered under is known of the newest only.
+        if let (Some(answered), Some(header)) = (answered, header)
+            && header.seq > answered.seq
+            && answered.seq > from
+        {
+            return Ok(None);
+        }
+        let mut meter = TokenMeter::bare(session, from)?;
+        for event in session.events_from(from) {
+            if meter.fold(&*event?).is_err() {
+                return Ok(None);
+            }
+        }
+        Ok(Some(meter))
+    }
+
+    /// The nodes and the header that were there before `end`.
+    fn bare(session: &Session, end: Seq) -> Result<TokenMeter, Error> {
+        let mut meter = TokenMeter {
+            events: end.0,
+            ..TokenMeter::default()
+        };
+        for &node in session.surface().nodes().iter().filter(|node| **node < end) {
+            let price = session
+                .event(node)?
+                .map_or(0, |event| estimate::event(&event));
+            meter.nodes.push((node, price));
+            meter.surface += price;
+        }
+        meter.header = session
+            .last_of(&Kind::RequestHeader)
+            .filter(|event| event.seq < end)
+            .and_then(|event| RequestHeader::canonical(event.data.get("header")?).ok());
+        Ok(meter)
+    }
+
     /// Folds the next event.
     ///
     /// # Errors
@@ -210,8 +307,36 @@ impl TokenMeter {
         Ok(())
     }
 
+    /// How many events were folded, which is the seq of the next one.
+    pub fn next_seq(&self) -> Seq {
+        Seq(self.events)
+    }
+
+    /// The price of each node of the surface, in its order.
+    pub fn nodes(&self) -> &[(Seq, u64)] {
+        &self.nodes
+    }
+
+    /// [`Measurement::total`], without the rest.
+    pub fn total(&self) -> f64 {
+        let (baseline, surface_delta) = self.sum();
+        (baseline.tokens() + surface_delta).max(0.0)
+    }
+
     /// The measure as of the last event folded.
     pub fn measure(&self) -> Measurement {
+        let (baseline, surface_delta) = self.sum();
+        Measurement {
+            log_revision: self.events,
+            total: (baseline.tokens() + surface_delta).max(0.0),
+            baseline,
+            surface_delta,
+            surface: self.surface,
+            nodes: self.nodes.clone(),
+        }
+    }
+
+    fn sum(&self) -> (Baseline, f64) {
         let anchor = self
             .anchor
             .as_ref()
@@ -220,7 +345,7 @@ impl TokenMeter {
                 (Some(then), Some(now)) => then.same(now),
                 _ => false,
             });
-        let (baseline, surface_delta) = match anchor {
+        match anchor {
             Some(anchor) => {
                 let delta = self.surface as f64 - anchor.surface as f64;
                 (anchor.baseline.clone(), delta)
@@ -231,14 +356,6 @@ impl TokenMeter {
                 let tokens = fixed + self.surface;
                 (Baseline::Estimated { tokens }, 0.0)
             }
-        };
-        Measurement {
-            log_revision: self.events,
-            total: (baseline.tokens() + surface_delta).max(0.0),
-            baseline,
-            surface_delta,
-            surface: self.surface,
-            nodes: self.nodes.clone(),
         }
     }
 }

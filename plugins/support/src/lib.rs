@@ -1,15 +1,22 @@
 //! What the official components share.
 //!
-//! [`json`] reads and writes JSON text without losing any of it, [`fold`] reads events for projections. The rest is the
-//! part of the contract that each of them uses: the `types`, `log` and `config`
-//! bindings, which a component's own bindings refer to, so that one `Error` goes
-//! through all of them, and the panic hook that makes a panic readable, as a
-//! component without WASI has no stderr.
+//! [`json`] reads and writes JSON text without losing any of it; [`follow`] says
+//! which of a component's own messages the model sees; [`fold`] reads events for
+//! projections. The rest is the part of
+//! the contract that several use: bindings that a component's own refer to, so
+//! that one `Error` goes through all of them, and the panic hook that makes a
+//! panic readable, as a component without WASI has no stderr. What a component
+//! does not call it does not import, though the bindings are here.
 
+pub mod disk;
 pub mod fold;
+pub mod follow;
+pub mod host;
 pub mod json;
+pub mod paths;
 mod slots;
 pub mod tool;
+pub mod words;
 
 #[allow(missing_docs, unreachable_pub, clippy::all)]
 mod bindings {
@@ -20,13 +27,15 @@ mod bindings {
                 import dsh:plugin/types@0.1.0;
                 import dsh:plugin/log@0.1.0;
                 import dsh:plugin/config@0.1.0;
+                import dsh:plugin/session@0.1.0;
+                import dsh:plugin/workspace@0.1.0;
             }",
         path: "../../wit",
         generate_all,
     });
 }
 
-pub use bindings::dsh::plugin::{config, log, types};
+pub use bindings::dsh::plugin::{config, log, session, types, workspace};
 pub use slots::Slots;
 pub use types::Error;
 

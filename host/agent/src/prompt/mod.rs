@@ -56,6 +56,7 @@ pub struct Prompts {
     guests: Vec<Arc<dyn PromptSource>>,
     tell: Option<Box<Tell>>,
     told: Mutex<HashSet<String>>,
+    system_only: bool,
 }
 
 /// A section, and the row that gave it.
@@ -100,12 +101,35 @@ impl Prompts {
         self
     }
 
-    /// Asks every source and puts the sections in order; then the waterfall
-    /// `system-prompt/assemble` may edit them.
+    /// Leaves the runtime context out, whoever gives it: `includeRuntimeContext: false`
+    /// of the row `system-prompt` (spec/loop.md §9.2).
+    #[must_use]
+    pub fn without_context(mut self) -> Self {
+        self.system_only = true;
+        self
+    }
+
+    /// [`Self::gather`], without the contexts where those are to be left out.
     ///
     /// # Errors
     /// A source of a layer that fails, a name twice in one, two `complete` sections.
     pub(crate) async fn assemble(
+        &self,
+        variables: &Json,
+        scope: &CallScope,
+        dispatch: &Dispatch,
+        signal: &Signal,
+    ) -> Result<Assembly, AgentError> {
+        let mut assembly = self.gather(variables, scope, dispatch, signal).await?;
+        if self.system_only {
+            assembly.context.clear();
+        }
+        Ok(assembly)
+    }
+
+    /// Asks every source and puts the sections in order; then the waterfall
+    /// `system-prompt/assemble` may edit them.
+    async fn gather(
         &self,
         variables: &Json,
         scope: &CallScope,

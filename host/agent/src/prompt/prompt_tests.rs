@@ -120,6 +120,29 @@ async fn contexts_are_a_list_of_their_own() {
     );
 }
 
+#[tokio::test]
+async fn without_the_runtime_context_no_context_is_left_whoever_gives_it() {
+    let context = PromptSection {
+        place: Place::Context,
+        ..section("x", 0.0, "fact")
+    };
+    let source = Fixed("row", vec![section("x", 0.0, "x"), context]);
+    let prompts = Prompts::new(vec![vec![Arc::new(source)]]).without_context();
+    let assembly = prompts
+        .assemble(
+            &Json::empty_object(),
+            &CallScope::default(),
+            &Dispatch::new(Vec::new()).unwrap(),
+            &Signal::new(),
+        )
+        .await
+        .unwrap();
+    assert_eq!(
+        (assembly.system().as_str(), assembly.context().count()),
+        ("x", 0)
+    );
+}
+
 /// Fails, as a plugin that traps.
 struct Failing;
 

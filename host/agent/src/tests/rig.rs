@@ -15,6 +15,7 @@ use dsh_session::{Event, Header, Json, Kind, Seq, Session, Value};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
+use crate::compaction::Compactors;
 use crate::dispatch::{
     Dispatch, Entry, EventContext, Listener, ListenerError, Standing, Subscription,
 };
@@ -328,6 +329,7 @@ pub(super) struct Setup {
     pub(super) listeners: Vec<Arc<dyn Listener>>,
     pub(super) prompts: Vec<Arc<dyn PromptSource>>,
     pub(super) guards: Vec<Arc<dyn Guard>>,
+    pub(super) compactors: Compactors,
     pub(super) session: Option<Session>,
     pub(super) configure: Option<fn(&mut AgentConfig)>,
 }
@@ -390,6 +392,7 @@ impl Rig {
             tools: Arc::clone(&registry),
             prompts: Prompts::new(vec![setup.prompts]),
             dispatch: Arc::new(Dispatch::new(setup.listeners).unwrap()),
+            compactors: setup.compactors,
             guards: setup.guards,
             identity: Arc::new(CallIdentity {
                 ports: Arc::new(PortSet::default()),

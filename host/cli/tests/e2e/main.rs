@@ -24,6 +24,8 @@ mod plugin_kills;
 mod plugin_trust;
 mod plugin_update;
 mod real_work;
+mod recorded;
+mod rows;
 mod sessions;
 mod sessions_mend;
 mod signals;

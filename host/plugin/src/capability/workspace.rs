@@ -28,6 +28,11 @@ impl State {
         let Some(files) = self.ctx.ports.workspace.clone() else {
             return Ok(Err(PluginError::unavailable("workspace")));
         };
+        // What a listener reads, the model has not read.
+        let files = match self.phase {
+            Phase::Run => files,
+            _ => files.unobserved().unwrap_or(files),
+        };
         let Some(roots) = &self.row.grants.workspace.roots else {
             return Ok(Ok(files));
         };

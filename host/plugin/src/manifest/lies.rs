@@ -192,9 +192,17 @@ fn sources(manifest: &Manifest) -> Result<(), Error> {
     Ok(())
 }
 
+/// Sources of the log's vocabulary that official components write, whose
+/// namespace no installed plugin can have.
+const OFFICIAL: [&str; 3] = ["agent-instructions", "skill-catalog", "skill-invocation"];
+
 /// Whether messages of a plugin of this namespace may say that they come from
-/// `source`: `acme` or `acme-…` for `acme`, and nothing that is the host's.
+/// `source`: `acme` or `acme-…` for `acme`, and nothing that is the host's or
+/// an official component's.
 pub(crate) fn own_source(source: &str, namespace: &str) -> bool {
+    if namespace == "dsh" && OFFICIAL.contains(&source) {
+        return true;
+    }
     let own = source
         .strip_prefix(namespace)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('-'));

@@ -1,15 +1,22 @@
-//! Where the guest `prober` is. Tests of other crates take this file by its path.
+//! Where a guest of the tests is. Tests of other crates take this file by its path.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Its component: taken from `$DSH_TEST_GUESTS` where that is set, else built
-/// with cargo. `plugin` is the folder of `dsh-plugin`.
+/// The component `prober`.
+#[allow(dead_code, reason = "each that takes this file mounts its own")]
 pub(crate) fn file(plugin: &Path) -> PathBuf {
-    match std::env::var_os("DSH_TEST_GUESTS") {
-        Some(dir) => Path::new(&dir).join("prober.wasm"),
+    named(plugin, "prober")
+}
+
+/// A component of these: taken from `$DSH_TEST_GUESTS` where that is set, else
+/// built with cargo. `plugin` is the folder of `dsh-plugin`.
+pub(crate) fn named(plugin: &Path, name: &str) -> PathBuf {
+    let folder = match std::env::var_os("DSH_TEST_GUESTS") {
+        Some(dir) => PathBuf::from(dir),
         None => build(&plugin.join("tests/guests")),
-    }
+    };
+    folder.join(format!("{name}.wasm"))
 }
 
 fn build(project: &Path) -> PathBuf {
@@ -35,7 +42,7 @@ fn build(project: &Path) -> PathBuf {
         .expect("cargo starts");
     assert!(
         status.success(),
-        "the test guest does not build: is the target wasm32-unknown-unknown installed? Else name a directory with prober.wasm in DSH_TEST_GUESTS"
+        "the test guests do not build: is the target wasm32-unknown-unknown installed? Else name a directory with them in DSH_TEST_GUESTS"
     );
-    target.join("wasm32-unknown-unknown/release/prober.wasm")
+    target.join("wasm32-unknown-unknown/release")
 }

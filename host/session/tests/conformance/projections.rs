@@ -6,7 +6,7 @@ use std::sync::Arc;
 use dsh_session::projection::{self, Registry, Rows, Unit};
 use dsh_session::{
     ConsumedWork, Error, Event, Header, Json, RepairTexts, Seq, Session, Value, closers_with,
-    estimate, interpret, meter, scan,
+    estimate, interpret, meter, meter::TokenMeter, scan,
 };
 
 use crate::cases::{flag, json, member, number, recorded, root, table};
@@ -190,6 +190,29 @@ fn contexts_are_measured_as_upstream() {
             Err(error) => assert!(!flag(want, "ok"), "{name}: {error}"),
         }
     });
+}
+
+/// Taking a session up reads the last step only, and measures as who read the whole log, or by the heuristic.
+#[test]
+fn a_meter_that_is_taken_up_measures_as_one_that_read_everything() {
+    let (mut anchored, mut bare) = (0, 0);
+    everywhere(|name, _, header, events| {
+        let session = Session::restore(header, events, 9_999).unwrap();
+        let Ok(whole) = meter::measure(session.events_from(Seq(0))) else {
+            return;
+        };
+        let meter = TokenMeter::take_up(&session).unwrap();
+        assert_eq!(meter.nodes(), whole.nodes, "{name}");
+        assert_eq!(meter.next_seq(), session.next_seq(), "{name}");
+        if meter.measure() == whole {
+            anchored += 1;
+        } else {
+            let without = TokenMeter::without_anchor(&session).unwrap();
+            assert_eq!(meter.measure(), without.measure(), "{name}");
+            bare += 1;
+        }
+    });
+    assert!(anchored > 100 && bare * 10 < anchored, "{anchored} {bare}");
 }
 
 #[test]
