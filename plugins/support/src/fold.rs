@@ -5,7 +5,7 @@
 //! the host made the text and vouches for it. One that is no JSON all the same gives a wrong answer or a panic, which
 //! costs the projection and nobody else.
 
-use crate::json::end_of_value;
+use crate::json::{Json, end_of_value, text};
 use crate::types::Error;
 
 /// One value, and whatever stands behind it in the same text.
@@ -339,9 +339,12 @@ pub fn write_numbers<'n>(members: impl IntoIterator<Item = (&'n str, f64)>, out:
     }
 }
 
-/// For a key that the component does not fold.
-pub fn unknown_key(key: &str) -> Error {
-    crate::error("NOT_FOUND", format!("unknown projection \"{key}\""))
+/// The name that a projection's row gives to its value: `key` of the configuration,
+/// where it says one.
+pub fn configured_key(usual: &str) -> String {
+    let config = crate::config::get();
+    let named = Json::parse(&config).and_then(|config| text(config, "key"));
+    named.unwrap_or_else(|| usual.to_owned())
 }
 
 /// For a state that is none of its own.

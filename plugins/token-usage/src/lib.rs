@@ -3,7 +3,7 @@
 
 mod state;
 
-use guest_support::fold::{Event, malformed_state, unknown_key};
+use guest_support::fold::{Event, configured_key, malformed_state};
 use guest_support::{Error, hook_panics};
 
 #[allow(missing_docs, unreachable_pub, clippy::all)]
@@ -35,6 +35,7 @@ mod bindings {
 use bindings::exports::dsh::plugin::projection::{Guest, Spec};
 use state::State;
 
+/// The value's usual name.
 const KEY: &str = "tokenUsage";
 
 /// Of the state's shape and meaning, which are upstream's.
@@ -47,32 +48,30 @@ pub struct Component;
 
 impl Guest for Component {
     fn list_projections() -> Result<Vec<Spec>, Error> {
+        hook_panics();
         Ok(vec![Spec {
-            key: KEY.to_owned(),
+            key: configured_key(KEY),
             version: VERSION,
             kinds: KINDS.map(str::to_owned).into(),
         }])
     }
 
-    fn fold(key: String, state: Option<String>, events: Vec<String>) -> Result<String, Error> {
+    fn fold(_: String, state: Option<String>, events: Vec<String>) -> Result<String, Error> {
         hook_panics();
-        let mut state = read(&key, state.as_deref())?;
+        let mut state = read(state.as_deref())?;
         for line in &events {
             state.fold(Event::read(line));
         }
         Ok(state.text())
     }
 
-    fn view(key: String, state: String) -> Result<String, Error> {
+    fn view(_: String, state: String) -> Result<String, Error> {
         hook_panics();
-        Ok(read(&key, Some(&state))?.view())
+        Ok(read(Some(&state))?.view())
     }
 }
 
-fn read(key: &str, state: Option<&str>) -> Result<State, Error> {
-    if key != KEY {
-        return Err(unknown_key(key));
-    }
+fn read(state: Option<&str>) -> Result<State, Error> {
     match state {
         None => Ok(State::default()),
         Some(text) => State::read(text).ok_or_else(|| malformed_state(KEY)),

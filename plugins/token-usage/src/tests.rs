@@ -27,8 +27,6 @@ fn a_state_of_another_shape_is_refused() {
         let error = Component::fold(KEY.to_owned(), Some(state.to_owned()), vec![]).unwrap_err();
         assert_eq!(error.code, "INVALID", "{state}");
     }
-    let error = Component::view("other".to_owned(), fold(None, &[])).unwrap_err();
-    assert_eq!(error.code, "NOT_FOUND");
 }
 
 fn usage(seq: u64, step: u64, input: f64, output: u64) -> String {
