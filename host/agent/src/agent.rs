@@ -27,6 +27,7 @@ use crate::message::Message;
 use crate::ports::CallIdentity;
 use crate::prompt::Prompts;
 use crate::state::{Activity, Phase, State, Status, Wake};
+use crate::titles::{TitleParts, Titles};
 use crate::tools::{CallScope, Guard, ToolRegistry};
 use crate::turn;
 
@@ -97,6 +98,8 @@ pub struct Parts {
     pub config: AgentConfig,
     /// New or resumed.
     pub source: StartSource,
+    /// What names its session; without it, nothing does.
+    pub titles: Option<TitleParts>,
     /// What of its ports puts input before it, to be told which agent it is.
     pub inbox: Option<Arc<InboxPort>>,
 }
@@ -119,6 +122,7 @@ pub(crate) struct Inner {
     pub(crate) identity: Arc<CallIdentity>,
     pub(crate) config: AgentConfig,
     pub(crate) inbox: Inbox,
+    pub(crate) titles: Titles,
     /// Whether this process has made a request of this session (spec/loop.md §4, item 6).
     pub(crate) requested: AtomicBool,
     pub(crate) width: AtomicUsize,
@@ -144,6 +148,7 @@ impl Agent {
         };
         let inner = Inner {
             inbox: Inbox::rebuild(Arc::clone(&parts.log))?,
+            titles: Titles::new(parts.titles, &parts.log, &parts.identity)?,
             approvals: Approvals::new(Arc::clone(&parts.log), Arc::clone(&parts.dispatch)),
             log: parts.log,
             models: parts.models,
@@ -299,6 +304,17 @@ impl Agent {
         Ok(result)
     }
 
+    /// Names the session, as a person does: it ends the asking for titles, and
+    /// nothing automatic replaces it.
+    ///
+    /// # Errors
+    /// When nothing visible is left of the title, or the log refuses it.
+    pub fn rename(&self, title: &str) -> Result<(), AgentError> {
+        let max_bytes = self.inner.titles.limits().max_bytes;
+        let draft = dsh_session::title::rename(title, max_bytes)?;
+        self.inner.log.append(draft).map(drop)
+    }
+
     /// Makes the conversation shorter because somebody asks for it: all but its
     /// newest part becomes a summary, on disk when this returns. `instructions`
     /// are a person's words to who writes it. None where nothing is worth it, and
@@ -343,6 +359,7 @@ impl Agent {
         self.inner.lock().disposed = true;
         self.cancel(CancelCause::Disposed, true)?;
         self.when_idle().await;
+        self.inner.titles.stop().await;
         let flushed = self.inner.log.barrier().await;
         self.inner.dispatch.settle().await;
         flushed

@@ -30,6 +30,7 @@
 
 mod agent;
 mod approval;
+mod auxiliary;
 mod cancel;
 mod check;
 mod config;
@@ -46,17 +47,18 @@ mod row_watch;
 mod session_start;
 mod state;
 mod step;
+mod titles;
 mod turn;
 
 pub mod compaction;
 pub mod dispatch;
-pub mod policy;
 pub mod projection;
 pub mod prompt;
 pub mod tools;
 
 pub use agent::{Agent, AgentConfig, Parts, StartSource};
 pub use approval::{ApprovalOutcome, Approvals, Ask};
+pub use auxiliary::{LLM_REQUEST, LLM_RESPONSE, LlmPort};
 pub use cancel::{CancelCause, Signal};
 pub use check::check;
 pub use dsh_session::Target;
@@ -69,6 +71,7 @@ pub use ports::{CallIdentity, JournalPort, SessionPort};
 pub use row_watch::{ROW_QUARANTINED, RowWatch};
 pub use session_start::{Preset, pin_permissions};
 pub use state::Status;
+pub use titles::{Proposer, TitleParts, Titler};
 
 #[cfg(test)]
 mod tests;

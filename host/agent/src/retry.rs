@@ -63,6 +63,14 @@ pub(crate) async fn is_wanted(
     Ok(true)
 }
 
+/// A number of `[0, 1)`, for the jitter of waits.
+pub(crate) fn random() -> f64 {
+    let (bits, _) = uuid::Uuid::new_v4().as_u64_pair();
+    // The low half of them holds the version. 32 are plenty for a share of a wait.
+    let bits = u32::try_from(bits >> 32).unwrap_or(0);
+    f64::from(bits) / (f64::from(u32::MAX) + 1.0)
+}
+
 async fn wait(
     step: &Step<'_>,
     provider: &str,

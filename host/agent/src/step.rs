@@ -213,6 +213,7 @@ impl<'a> Step<'a> {
     /// same step, with a request built anew.
     pub(crate) async fn run(&self) -> Result<Outcome, Stop> {
         let system = self.prompt.system();
+        self.agent.titles.entered();
         loop {
             let built = request::build(self, &system).await?;
             let attempt = self.exchange(built).await?;
@@ -255,11 +256,15 @@ impl<'a> Step<'a> {
             Ok(call) => {
                 let context = self.agent.adapter_context(&attempt.provider, self.signal);
                 let mut stream = call.stream(context, &built.request);
+                let mut title = self.agent.titles.begin();
                 loop {
                     // The stream ends itself when the turn is given up: its context carries the token.
                     let Some(chunk) = stream.next().await else {
                         break self.check();
                     };
+                    if let Some(title) = title.take() {
+                        self.unless_aborted(title.logged()).await.ok();
+                    }
                     if let Err(stop) = self.take_chunk(&mut attempt, &chunk) {
                         break Err(stop);
                     }

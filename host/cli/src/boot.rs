@@ -139,14 +139,13 @@ pub(crate) fn compose_at(
 
 /// Parts of the host that a row switches off. Without `sandbox-policy` the mode
 /// is the narrowest.
-const SWITCHES: [&str; 7] = [
+const SWITCHES: [&str; 6] = [
     "agent-default-model",
     "fs-observation-policy",
     "headless-runner",
     "sandbox-policy",
     "session-projection",
-    "spill-policy",
-    "timeout-policy",
+    "session-title",
 ];
 
 /// Whether disabling the row would change nothing, which whoever did it must know.

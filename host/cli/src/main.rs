@@ -28,6 +28,7 @@ mod run;
 mod sessions;
 mod signals;
 mod stream;
+mod titles;
 mod unusable;
 mod words;
 

@@ -7,13 +7,12 @@ use std::sync::{Arc, Mutex, OnceLock};
 use async_trait::async_trait;
 use dsh_agent::compaction::{Compactor, Compactors, ComponentCompactor};
 use dsh_agent::dispatch::{ComponentListener, Dispatch, Listener};
-use dsh_agent::policy::{SpillPolicy, TimeoutPolicy};
 use dsh_agent::projection::Projections;
 use dsh_agent::prompt::{ComponentPrompt, HostFacts, PromptSource, Prompts};
 use dsh_agent::tools::{ComponentTool, ToolRegistry};
 use dsh_agent::{
-    Agent, AgentConfig, CallIdentity, Durability, EventSink, InboxPort, JournalPort, Log, Parts,
-    Preset, RowWatch, SessionPort, SystemClock, pin_permissions,
+    Agent, AgentConfig, CallIdentity, Durability, EventSink, InboxPort, JournalPort, LlmPort, Log,
+    Parts, Preset, RowWatch, SessionPort, SystemClock, pin_permissions,
 };
 use dsh_http::{Allowed, Client, Origin, Reach};
 use dsh_model::{ComponentAdapter, Gateway, Models, RouteGrant};
@@ -36,6 +35,7 @@ use crate::projections;
 use crate::report;
 use crate::route::Route;
 use crate::stream::Stream;
+use crate::titles;
 
 /// A started run.
 pub(crate) struct Run {
@@ -85,16 +85,33 @@ impl Run {
         };
         let files = sandbox(composed, &log, &id, opened.cwd, &writer)?;
         let inbox = Arc::new(InboxPort::default());
-        let identity = Arc::new(CallIdentity {
-            ports: Arc::new(ports(&log, &files, &inbox, kv, projections.clone())),
-            session_id: id.clone(),
-            agent_id: id,
+        let gateway = gateway(composed)?;
+        let identity = |ports: PortSet| {
+            Arc::new(CallIdentity {
+                ports: Arc::new(ports),
+                session_id: id.clone(),
+                agent_id: id.clone(),
+            })
+        };
+        let ports = ports(&log, &files, &inbox, kv, projections.clone());
+        let llm = LlmPort::new(
+            Arc::clone(&log),
+            auxiliary(&mounts, &gateway),
+            identity(ports.clone()),
+            &route.model.provider,
+            &route.model.model,
+        );
+        let titles = titles::parts(composed, &mounts, &llm)?;
+        let identity = identity(PortSet {
+            llm: Some(Arc::new(llm)),
+            ..ports
         });
         let agent = Agent::new(Parts {
-            models: Arc::new(models(composed, &mounts, &route.model.provider)?),
+            models: Arc::new(models(composed, &mounts, &gateway, &route.model.provider)?),
+            titles,
             tools: Arc::new(tools(composed, &mounts, &identity)?),
             prompts: prompts(&composed.rows, &mounts, &identity, &log),
-            dispatch: Arc::new(dispatch(composed, &mounts, &identity, &log, &files)?),
+            dispatch: Arc::new(dispatch(composed, &mounts, &identity, &log)?),
             compactors: compactors(&mounts, &identity),
             guards: Vec::new(),
             config: agent_config(&composed.rows, route, &cwd),
@@ -286,26 +303,29 @@ fn ports(
     }
 }
 
-/// All routes; `asked` is the provider that has to be among them.
-fn models(composed: &Composed, mounts: &[Mount], asked: &str) -> Result<Models, Failure> {
+/// What requests of every route go out through.
+fn gateway(composed: &Composed) -> Result<Arc<Gateway>, Failure> {
     let credentials =
         CredentialStore::open(&composed.place.home, composed.env.clone()).map_err(Failure::of)?;
     let (home, id) = (composed.place.home.clone(), OnceLock::new());
-    let models = Models::new(Arc::new(Gateway {
+    Ok(Arc::new(Gateway {
         client: Client::new(),
         credentials: Box::new(FromStore(credentials)),
         user_agent: concat!("dsh/", env!("CARGO_PKG_VERSION")).to_owned(),
         anonymous_user_id: Box::new(move || id.get_or_init(|| home.anonymous_user_id()).clone()),
-    }));
+    }))
+}
+
+/// All routes; `asked` is the provider that has to be among them.
+fn models(
+    composed: &Composed,
+    mounts: &[Mount],
+    gateway: &Arc<Gateway>,
+    asked: &str,
+) -> Result<Models, Failure> {
+    let models = Models::new(Arc::clone(gateway));
     for mount in mounts {
-        let Some(adapter) = ComponentAdapter::new(&mount.mounted) else {
-            continue;
-        };
-        let registered = route_grants(mount).and_then(|grants| {
-            let registered = models.register(Arc::new(adapter), &grants);
-            registered.map_err(|error| error.to_string())
-        });
-        if let Err(reason) = registered {
+        if let Err(reason) = register(&models, mount) {
             composed.left_out.row(&mount.row, &reason)?;
         }
     }
@@ -318,6 +338,24 @@ fn models(composed: &Composed, mounts: &[Mount], asked: &str) -> Result<Models, 
         )));
     }
     Ok(models)
+}
+
+/// The same routes for calls beside the loop, with adapter instances of their
+/// own, which are made when somebody asks. What is left out was said already.
+fn auxiliary(mounts: &[Mount], gateway: &Arc<Gateway>) -> Arc<Models> {
+    let models = Models::new(Arc::clone(gateway));
+    for mount in mounts {
+        let _ = register(&models, mount);
+    }
+    Arc::new(models)
+}
+
+fn register(models: &Models, mount: &Mount) -> Result<(), String> {
+    let Some(adapter) = ComponentAdapter::new(&mount.mounted) else {
+        return Ok(());
+    };
+    let registered = models.register(Arc::new(adapter), &route_grants(mount)?);
+    registered.map_err(|error| error.to_string())
 }
 
 /// The routes that a row was granted, by plugins.md `route`.
@@ -435,18 +473,8 @@ fn dispatch(
     mounts: &[Mount],
     identity: &Arc<CallIdentity>,
     log: &Arc<Log>,
-    files: &SessionSandbox,
 ) -> Result<Dispatch, Failure> {
     let mut listeners: Vec<Arc<dyn Listener>> = Vec::new();
-    // The spill policy stands outermost, so it sees what all others made of a result.
-    if let Some(row) = composed.rows.host("spill-policy")
-        && let Some(limit) = number(Some(row), "maxInlineBytes")
-    {
-        listeners.push(Arc::new(SpillPolicy::new(limit, Arc::new(files.clone()))));
-    }
-    if composed.rows.host("timeout-policy").is_some() {
-        listeners.push(Arc::new(TimeoutPolicy));
-    }
     for mount in mounts {
         if let Some(listener) = mount.mounted.dispatch() {
             let subscriptions = mount.mounted.subscriptions().iter();

@@ -56,7 +56,7 @@ async fn send(granted: &Mock, [url, name, value, body]: [&str; 4]) -> Came {
     let (engine, component) = guest().await;
     let grants = json!({
         "clock": true, "random": true, "session": true, "journal": true, "workspace": true,
-        "spill": true, "process": [], "inbox": true, "kv": true, "route": {"provider": "prober"},
+        "spill": true, "process": [], "inbox": true, "kv": true, "llm": true, "route": {"provider": "prober"},
     });
     let row = Row {
         id: "prober".to_owned(),

@@ -15,6 +15,27 @@ pub const FALLBACK_BYTES: usize = 40;
 /// Words that a fallback title may have.
 pub const FALLBACK_WORDS: usize = 5;
 
+/// How long titles may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Words of a fallback title.
+    pub fallback_words: usize,
+    /// Bytes of UTF-8 of a fallback title; not more than `max_bytes`.
+    pub fallback_bytes: usize,
+    /// Bytes of UTF-8 of any other title.
+    pub max_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            fallback_words: FALLBACK_WORDS,
+            fallback_bytes: FALLBACK_BYTES,
+            max_bytes: MAX_BYTES,
+        }
+    }
+}
+
 const ESC: char = '\u{1b}';
 
 /// Removes terminal sequences, control and invisible characters, and keeps line feeds and tabs: what of a text may

@@ -1,14 +1,17 @@
 //! The rules of `spec/loop.md` §17, a test each, over a scripted model and fake
-//! tools. What a test asserts is the log, event by event.
+//! tools, some with the official components. What a test asserts is the log, event by event.
 
+mod auxiliary;
 mod compaction;
 mod differences;
 mod header;
 mod inbox;
 mod inbox_port;
 mod pipeline;
+mod policies;
 mod rig;
 mod scheduler;
 mod stream;
+mod titles;
 mod turn;
 mod wake;

@@ -9,6 +9,7 @@ use dsh_model::{
     Action, Adapter, Attempt, CallConfig, CallContext, Credentials, Emission, EndCause, Gateway,
     GenerateRequest, LlmFailure, Models, Prepared, Secret,
 };
+use dsh_plugin::Mounted;
 use dsh_plugin::api::{Concurrency, JsonText, PluginError, ToolCall, ToolOutcome};
 use dsh_plugin::port::PortSet;
 use dsh_session::{Event, Header, Json, Kind, Seq, Session, Value};
@@ -17,12 +18,14 @@ use tokio_util::sync::CancellationToken;
 
 use crate::compaction::Compactors;
 use crate::dispatch::{
-    Dispatch, Entry, EventContext, Listener, ListenerError, Standing, Subscription,
+    ComponentListener, Dispatch, Entry, EventContext, Listener, ListenerError, Standing,
+    Subscription,
 };
 use crate::prompt::{PromptSource, Prompts};
 use crate::tools::{CallScope, Guard, Tool, ToolRegistry, ToolSpec};
 use crate::{
-    Agent, AgentConfig, CallIdentity, Clock, Durability, Log, Message, Parts, StartSource,
+    Agent, AgentConfig, CallIdentity, Clock, Durability, LlmPort, Log, Message, Parts, Proposer,
+    StartSource, TitleParts, Titler,
 };
 
 /// One attempt of the model.
@@ -94,8 +97,11 @@ pub(super) struct ScriptedModel {
 #[async_trait]
 impl Adapter for ScriptedModel {
     fn list_routes(&self) -> Vec<JsonText> {
-        ["p", "q"]
-            .map(|name| format!(r#"{{"provider":"{name}","name":"{name}"}}"#))
+        let soon = r#""backoff":{"initialDelayMs":1,"maxDelayMs":1}"#;
+        [("p", ""), ("q", ""), ("soon", soon)]
+            .map(|(name, retry)| {
+                format!(r#"{{"provider":"{name}","name":"{name}","retryPolicy":{{{retry}}}}}"#)
+            })
             .to_vec()
     }
 
@@ -327,17 +333,43 @@ pub(super) struct Setup {
     pub(super) say: Vec<Say>,
     pub(super) tools: Vec<Arc<dyn Tool>>,
     pub(super) listeners: Vec<Arc<dyn Listener>>,
+    /// Rows that listen before all of `listeners`.
+    pub(super) mounted: Vec<Mounted>,
+    pub(super) ports: PortSet,
     pub(super) prompts: Vec<Arc<dyn PromptSource>>,
     pub(super) guards: Vec<Arc<dyn Guard>>,
     pub(super) compactors: Compactors,
     pub(super) session: Option<Session>,
+    /// What names the session; without it, nothing does.
+    pub(super) titlers: Option<Vec<Arc<dyn Proposer>>>,
+    /// What the model says that is asked beside the loop.
+    pub(super) beside: Vec<Say>,
     pub(super) configure: Option<fn(&mut AgentConfig)>,
+}
+
+fn scripted(say: Vec<Say>) -> (Arc<ScriptedModel>, Models) {
+    let model = Arc::new(ScriptedModel {
+        script: Mutex::new(say.into()),
+        requests: Mutex::default(),
+    });
+    let models = Models::new(Arc::new(Gateway {
+        client: dsh_http::Client::new(),
+        credentials: Box::new(NoCredentials),
+        user_agent: "dsh-tests/0".into(),
+        anonymous_user_id: Box::new(String::new),
+    }));
+    let adapter: Arc<dyn Adapter> = model.clone();
+    models.register(adapter, &[]).unwrap();
+    (model, models)
 }
 
 pub(super) struct Rig {
     pub(super) agent: Agent,
     pub(super) log: Arc<Log>,
     pub(super) model: Arc<ScriptedModel>,
+    /// The model that is asked beside the loop, and what asks it.
+    pub(super) beside: Arc<ScriptedModel>,
+    pub(super) llm: LlmPort,
     pub(super) registry: Arc<ToolRegistry>,
     pub(super) disk: Arc<Disk>,
     first: Seq,
@@ -366,18 +398,31 @@ impl Rig {
             Vec::new(),
             durability,
         ));
-        let model = Arc::new(ScriptedModel {
-            script: Mutex::new(setup.say.into()),
-            requests: Mutex::default(),
+        let (model, models) = scripted(setup.say);
+        let (beside, models_beside) = scripted(setup.beside);
+        let identity = Arc::new(CallIdentity {
+            ports: Arc::new(PortSet::default()),
+            session_id: "s1".into(),
+            agent_id: "a1".into(),
         });
-        let models = Models::new(Arc::new(Gateway {
-            client: dsh_http::Client::new(),
-            credentials: Box::new(NoCredentials),
-            user_agent: "dsh-tests/0".into(),
-            anonymous_user_id: Box::new(String::new),
-        }));
-        let adapter: Arc<dyn Adapter> = model.clone();
-        models.register(adapter, &[]).unwrap();
+        let llm = LlmPort::new(
+            Arc::clone(&log),
+            Arc::new(models_beside),
+            Arc::clone(&identity),
+            "p",
+            "m",
+        );
+        let titler = |(at, title)| Titler {
+            row: format!("titles-{at}"),
+            provider: format!("titler-{at}"),
+            source: format!("dsh-titles-{at}"),
+            title,
+        };
+        let titles = setup.titlers.map(|titlers| TitleParts {
+            titlers: titlers.into_iter().enumerate().map(titler).collect(),
+            llm: Some(llm.clone()),
+            ..TitleParts::default()
+        });
         let registry = Arc::new(ToolRegistry::new(None).unwrap());
         for tool in setup.tools {
             registry.register(tool).unwrap();
@@ -386,20 +431,35 @@ impl Rig {
         if let Some(configure) = setup.configure {
             configure(&mut config);
         }
+        let identity = Arc::new(CallIdentity {
+            ports: Arc::new(setup.ports),
+            session_id: "s1".into(),
+            agent_id: "a1".into(),
+        });
+        let of_row = |mounted: &Mounted| -> Arc<dyn Listener> {
+            let dispatch = mounted.dispatch().unwrap();
+            let (identity, log) = (Arc::clone(&identity), Arc::clone(&log));
+            Arc::new(ComponentListener::new(
+                mounted,
+                dispatch,
+                Vec::new(),
+                identity,
+                log,
+            ))
+        };
+        let mut listeners: Vec<_> = setup.mounted.iter().map(of_row).collect();
+        listeners.extend(setup.listeners);
         let agent = Agent::new(Parts {
             log: Arc::clone(&log),
             models: Arc::new(models),
             tools: Arc::clone(&registry),
             prompts: Prompts::new(vec![setup.prompts]),
-            dispatch: Arc::new(Dispatch::new(setup.listeners).unwrap()),
+            dispatch: Arc::new(Dispatch::new(listeners).unwrap()),
             compactors: setup.compactors,
             guards: setup.guards,
-            identity: Arc::new(CallIdentity {
-                ports: Arc::new(PortSet::default()),
-                session_id: "s1".into(),
-                agent_id: "a1".into(),
-            }),
+            identity,
             config,
+            titles,
             inbox: None,
             source: if resumed {
                 StartSource::Resume
@@ -412,6 +472,8 @@ impl Rig {
             agent,
             log,
             model,
+            beside,
+            llm,
             registry,
             disk,
             first,

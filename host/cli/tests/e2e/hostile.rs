@@ -23,7 +23,7 @@ fn guest() -> &'static PathBuf {
 fn row(scratch: &Scratch, says: &[&str], grants: &Value) -> PathBuf {
     let mut all = json!({
         "clock": true, "random": true, "session": true, "journal": true, "workspace": true,
-        "spill": true, "process": [], "inbox": true, "kv": true, "route": {"provider": "prober"},
+        "spill": true, "process": [], "inbox": true, "kv": true, "llm": true, "route": {"provider": "prober"},
     });
     for (name, parameters) in grants.as_object().unwrap() {
         all[name] = parameters.clone();

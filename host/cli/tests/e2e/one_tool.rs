@@ -43,6 +43,7 @@ fn writes_exactly_the_event_order_of_a_turn_with_tools() {
             "step/start",
             "user/message",
             "user/message",
+            "session/title",
             "request/header",
             "request/context",
             "assistant/chunk",

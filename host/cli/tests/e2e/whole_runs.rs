@@ -45,6 +45,7 @@ equal! {
     read_edit = "read-edit",
     read_missing = "read-missing",
     read_only_mode = "read-only-mode",
+    repeat_reminder = "repeat-reminder",
     text_only = "text-only",
     think_then_text = "think-then-text",
     todo = "todo",
@@ -97,16 +98,6 @@ const LATER: &[Later] = &[
             "turn/end turn=1 reason=completed",
         ],
         instead: &["turn/end turn=1 reason=error:TRANSPORT"],
-    },
-    Later {
-        scenario: "repeat-reminder",
-        needs: "the policy component that reminds of repeated calls",
-        parts: &["wire", "events"],
-        missing: &[
-            "agent/inbox/spliced target=next-step",
-            "user/message source=plugin",
-        ],
-        instead: &[],
     },
     Later {
         scenario: "agents-md",
@@ -163,7 +154,7 @@ fn the_retry_scenarios_lack_the_retry_alone() {
 
 #[test]
 fn the_scenarios_of_later_components_lack_those_alone() {
-    differ_as_said(&["repeat-reminder", "agents-md", "skill-listed", "subagent"]);
+    differ_as_said(&["agents-md", "skill-listed", "subagent"]);
 }
 
 fn folder() -> PathBuf {

@@ -6,12 +6,13 @@
 
 use std::sync::Arc;
 
-use super::{FALLBACK_BYTES, FALLBACK_WORDS, MAX_BYTES, eligible_prompt, fallback, normalise};
+use super::{Limits, eligible_prompt, fallback, normalise};
 use crate::{Draft, Error, Event, Json, Kind, Seq, Value};
 
 /// The titles of one log, as a fold.
 #[derive(Clone, Debug, Default)]
 pub struct Titles {
+    limits: Limits,
     current: Option<Current>,
     prompts: Vec<Prompt>,
     /// How often a person has named the session.
@@ -65,6 +66,14 @@ pub struct Proposal<'a> {
 }
 
 impl Titles {
+    /// Nothing folded yet, and titles of these lengths.
+    pub fn with_limits(limits: Limits) -> Titles {
+        Titles {
+            limits,
+            ..Titles::default()
+        }
+    }
+
     /// Folds one event.
     pub fn fold(&mut self, event: &Event) {
         match event.kind {
@@ -135,7 +144,11 @@ impl Titles {
     /// The title to append when somebody asks for an automatic one again, pinned or not.
     pub fn refresh(&self) -> Option<Draft> {
         let first = self.prompts.first()?;
-        let title = fallback(&first.text, FALLBACK_WORDS, FALLBACK_BYTES);
+        let title = fallback(
+            &first.text,
+            self.limits.fallback_words,
+            self.limits.fallback_bytes,
+        );
         Some(draft(&title, &[first.seq], |o| {
             o.str("kind", "fallback");
         }))
@@ -182,7 +195,7 @@ impl Titles {
         }
         let what = "a provider's title must be text";
         let title = proposal.title.text().ok_or(Error::Title { what })?;
-        let title = visible(&title)?;
+        let title = visible(&title, self.limits.max_bytes)?;
         let seqs = proposal.message_seqs;
         let asked = |seq: &Seq| request.prompts.iter().any(|prompt| prompt.seq == *seq);
         if seqs.is_empty() || !seqs.is_sorted_by(|a, b| a < b) || !seqs.iter().all(asked) {
@@ -207,20 +220,20 @@ impl Current {
     }
 }
 
-/// The title to append when a person names the session.
+/// The title to append when a person names the session, of at most `max_bytes`.
 ///
 /// # Errors
 /// [`Error::Title`] when nothing visible is left of it.
-pub fn rename(text: &str) -> Result<Draft, Error> {
-    let title = visible(text)?;
+pub fn rename(text: &str, max_bytes: usize) -> Result<Draft, Error> {
+    let title = visible(text, max_bytes)?;
     Ok(draft(&title, &[], |o| {
         o.str("kind", "user");
     }))
 }
 
 /// A text as a title has it.
-fn visible(text: &str) -> Result<String, Error> {
-    let title = normalise(text, MAX_BYTES);
+fn visible(text: &str, max_bytes: usize) -> Result<String, Error> {
+    let title = normalise(text, max_bytes);
     let what = "it must contain visible characters";
     if title.is_empty() {
         return Err(Error::Title { what });

@@ -51,7 +51,7 @@ impl Service {
     }
 
     fn rename(&mut self, text: &str) {
-        match rename(text) {
+        match rename(text, title::MAX_BYTES) {
             Ok(draft) => {
                 self.put(draft);
             }
@@ -199,7 +199,7 @@ fn a_provider_is_asked_for_the_first_prompt_of_an_unnamed_session_or_for_all() {
     let refreshed = named.titles.refresh();
     assert_eq!(refreshed, None, "there is no prompt to make a title of");
     let mut named = Service::new();
-    let draft = rename("x").unwrap();
+    let draft = rename("x", title::MAX_BYTES).unwrap();
     named.put(Draft {
         data: Json::normalise(r#"{"title":"x","messageSeqs":[0],"source":{"kind":"fallback"}}"#)
             .unwrap(),

@@ -22,6 +22,13 @@ impl<'a> Json<'a> {
         (check(text.as_bytes()) == Some(text.len())).then_some(Self(text))
     }
 
+    /// A text that the host has normalised, such as an event's payload. It is not
+    /// checked again, which would cost more than most listeners do with it; of a
+    /// text that is no JSON come nonsense and panics.
+    pub fn of_host(text: &'a str) -> Self {
+        Self(text)
+    }
+
     /// The text as it stands.
     pub fn raw(self) -> &'a str {
         self.0
@@ -32,6 +39,14 @@ impl<'a> Json<'a> {
         self.members()
             .filter(|(key, _)| unescape(key) == name)
             .last()
+            .map(|(_, value)| value)
+    }
+
+    /// The first member of this name: what the host has normalised has no second
+    /// one, and nothing behind it is looked at.
+    pub fn first(self, name: &str) -> Option<Self> {
+        self.members()
+            .find(|(key, _)| unescape(key) == name)
             .map(|(_, value)| value)
     }
 

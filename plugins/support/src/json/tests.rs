@@ -83,6 +83,13 @@ fn the_last_of_two_members_counts() {
 }
 
 #[test]
+fn a_text_of_the_host_is_read_up_to_what_is_asked_for() {
+    let json = Json::of_host(r#"{"a":{"b":"x"},"name":"t","rest": never looked at"#);
+    assert_eq!(json.first("name").unwrap().string().unwrap(), "t");
+    assert_eq!(Json::of_host(r#"{"a":1}"#).first("b").map(Json::raw), None);
+}
+
+#[test]
 fn nesting_has_no_bound() {
     let text = format!("{}{}", "[".repeat(200_000), "]".repeat(200_000));
     let json = Json::parse(&text).unwrap();
