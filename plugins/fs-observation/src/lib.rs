@@ -10,9 +10,11 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::sync::OnceLock;
 
 use guest_support::json::{Json, Object, text};
-use guest_support::{Error, hook_panics};
+use guest_support::pattern::matches;
+use guest_support::{Error, config, hook_panics};
 
 #[allow(missing_docs, unreachable_pub, clippy::all)]
 mod bindings {
@@ -22,6 +24,7 @@ mod bindings {
             world component {
                 import dsh:plugin/types@0.1.0;
                 import dsh:plugin/log@0.1.0;
+                import dsh:plugin/config@0.1.0;
                 export dsh:plugin/dispatch@0.1.0;
             }",
         path: "../../wit",
@@ -29,6 +32,7 @@ mod bindings {
         with: {
             "dsh:plugin/types@0.1.0": guest_support::types,
             "dsh:plugin/log@0.1.0": guest_support::log,
+            "dsh:plugin/config@0.1.0": guest_support::config,
         },
     });
     // A native linker takes no such names as a component's exports have.
@@ -74,10 +78,12 @@ impl Guest for Component {
 
     fn enter(event: String, payload: String) -> Result<Entry, Error> {
         hook_panics();
+        static UNGUARDED: OnceLock<Vec<String>> = OnceLock::new();
+        let unguarded = UNGUARDED.get_or_init(|| unguarded(&config::get()));
         // Others are asked too, and may deny what this would let pass.
         Ok(Entry {
             verdict: Verdict::Proceed,
-            carry: SEEN.with_borrow(|seen| seen.condition(&event, &payload)),
+            carry: SEEN.with_borrow(|seen| seen.condition(&event, &payload, unguarded)),
         })
     }
 
@@ -85,6 +91,15 @@ impl Guest for Component {
         hook_panics();
         Ok((!denies(&outcome)).then_some(carry))
     }
+}
+
+/// `{unguarded?}`; its shape was checked when the row was mounted.
+fn unguarded(config: &str) -> Vec<String> {
+    let patterns = Json::parse(config).and_then(|config| config.some("unguarded"));
+    let patterns = patterns.into_iter().flat_map(Json::items);
+    patterns
+        .filter_map(|pattern| Some(pattern.string()?.into_owned()))
+        .collect()
 }
 
 /// Whether the others refuse the change; nothing that this asks for is stricter.
@@ -105,8 +120,9 @@ impl Seen {
         }
     }
 
-    /// What a change must meet; none where this is no change of a file's content.
-    fn condition(&self, event: &str, payload: &str) -> Option<String> {
+    /// What a change must meet; none where this is no change of a file's content,
+    /// or of one that is left alone.
+    fn condition(&self, event: &str, payload: &str, unguarded: &[String]) -> Option<String> {
         let intent = Json::of_host(payload);
         let kind = |kind: &str| Object::new().string("kind", kind);
         let not_observed = |condition: Object| condition.string("code", "FS_NOT_OBSERVED").build();
@@ -117,6 +133,9 @@ impl Seen {
         }
         // A path that is missing was never met.
         let path = text(intent, "path").unwrap_or_default();
+        if unguarded.iter().any(|pattern| matches(pattern, &path)) {
+            return None;
+        }
         Some(match (self.0.get(&path), edit) {
             (Some(Some(version)), _) => kind("replace-if-version")
                 .string("version", version)
@@ -179,7 +198,7 @@ mod tests {
                 .string("version", "9")
                 .build();
             assert_eq!(
-                seen.condition(event, &payload).as_deref(),
+                seen.condition(event, &payload, &[]).as_deref(),
                 expected,
                 "{event} {operation} {path}"
             );
@@ -196,15 +215,28 @@ mod tests {
     #[test]
     fn paths_are_told_apart_by_their_text_and_not_by_how_it_is_escaped() {
         let seen = seen(&[r#"{"path":"/w/\u00e9\"","version":"1"}"#]);
-        let condition = seen.condition(EDIT, "{\"operation\":\"edit\",\"path\":\"/w/é\\\"\"}");
+        let condition = seen.condition(EDIT, "{\"operation\":\"edit\",\"path\":\"/w/é\\\"\"}", &[]);
         assert!(condition.unwrap().contains("replace-if-version"));
     }
 
     #[test]
+    fn what_the_configuration_leaves_alone_may_be_changed_unread() {
+        let unguarded = unguarded(r#"{"unguarded":["*.log","/w/target/*"]}"#);
+        let condition = |path: &str| {
+            let payload = Object::new().string("path", path).build();
+            Seen::default().condition(EDIT, &payload, &unguarded)
+        };
+        assert_eq!(condition("/w/a/b.log"), None);
+        assert_eq!(condition("/w/target/x/y"), None);
+        assert!(condition("/w/b.log.txt").is_some());
+        assert!(super::unguarded("{}").is_empty());
+    }
+
+    #[test]
     fn an_intent_that_cannot_be_read_is_of_a_file_that_was_never_read() {
-        let refused = Seen::default().condition(EDIT, "{}").unwrap();
+        let refused = Seen::default().condition(EDIT, "{}", &[]).unwrap();
         assert!(refused.contains("FS_NOT_OBSERVED"), "{refused}");
-        let refused = Seen::default().condition(WRITE, "{}").unwrap();
+        let refused = Seen::default().condition(WRITE, "{}", &[]).unwrap();
         assert!(refused.contains("FS_NOT_OBSERVED"), "{refused}");
     }
 }

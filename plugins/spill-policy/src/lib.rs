@@ -106,9 +106,11 @@ fn carry(payload: &str, cap: usize) -> Option<String> {
         match name {
             "name" if value.string()? == "read" => return None,
             "callId" => carry = carry.raw("callId", value.raw()),
-            // A text is never longer than it is as JSON.
-            "result" if value.raw().len() > cap => {
-                carry = carry.maybe("content", value.first("content").map(Json::raw));
+            "result" => {
+                let content = value
+                    .first("content")
+                    .filter(|content| exceeds(*content, cap));
+                carry = carry.maybe("content", content.map(Json::raw));
             }
             _ => {}
         }
@@ -129,12 +131,15 @@ fn reviewed(
     if !accepted || outcome.first("value").is_some() {
         return None;
     }
-    let carry = Json::parse(carry)?;
-    let content = outcome.first("content").or_else(|| carry.get("content"))?;
-    if content.raw().len() <= cap {
+    // Written by `carry`, of the host's own text.
+    let carry = Json::of_host(carry);
+    let content = outcome
+        .first("content")
+        .or_else(|| carry.first("content"))?;
+    if !exceeds(content, cap) {
         return None;
     }
-    let whole = plain_text(content).filter(|text| text.len() > cap)?;
+    let whole = plain_text(content)?;
     let call = text(carry, "callId").unwrap_or_default();
     let locator = store(&format!("{}.txt", shorten::file_name(&call)), &whole)?;
     let short = shorten::shortened(&whole, cap, &locator)?;
@@ -146,14 +151,21 @@ fn reviewed(
     Some(reviewed.raw("content", &blocks).build())
 }
 
+/// Whether the texts of a content are longer than the cap together.
+fn exceeds(content: Json<'_>, cap: usize) -> bool {
+    // A text is never longer than it is as JSON.
+    let length = |block: Json<'_>| block.first("text").and_then(Json::string_len).unwrap_or(0);
+    content.raw().len() > cap && content.items().map(length).sum::<usize>() > cap
+}
+
 /// The text of a content that is nothing but text.
 fn plain_text(content: Json<'_>) -> Option<String> {
     let mut whole = String::new();
     for block in content.items() {
-        if block.get("type")?.string()? != "text" {
+        if block.first("type")?.string()? != "text" {
             return None;
         }
-        whole.push_str(&block.get("text")?.string()?);
+        whole.push_str(&block.first("text")?.string()?);
     }
     Some(whole)
 }

@@ -14,6 +14,7 @@ pub mod follow;
 pub mod host;
 pub mod json;
 pub mod paths;
+pub mod pattern;
 mod slots;
 pub mod tool;
 pub mod words;

@@ -86,9 +86,9 @@ impl CompactionError {
     /// Equal for failures that need to be told only once.
     pub(super) fn cause(&self) -> String {
         match self {
-            Self::Plan { row, what } => format!("plan {row} {what}"),
+            Self::Plan { row, .. } => format!("plan {row}"),
             Self::Row { row, code, .. } => format!("row {row} {code}"),
-            Self::Summary { row, what } => format!("text {row} {what}"),
+            Self::Summary { row, .. } => format!("text {row}"),
             Self::NotSmaller { row, .. } => format!("size {row}"),
             Self::Commit(error) => format!("commit {}", error.code()),
             other => other.kind().to_owned(),

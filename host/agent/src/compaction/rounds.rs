@@ -1,5 +1,6 @@
 //! Asking the rows, again and again, until nothing is left to do.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use dsh_plugin::api::{Plan, Situation, Trigger, Trim, code};
@@ -75,9 +76,12 @@ impl<'a> Rounds<'a> {
             return Err(CompactionError::Locked);
         }
         let mut carried = vec![0_u32; rows.len()];
+        // Rows whose trims were none: a summary is not held up by them.
+        let mut ignored = HashSet::new();
         let mut done = Done::default();
         for _ in 0..MOST {
-            let wanted = self.ask(rows, &carried).await?;
+            let mut wanted = self.ask(rows, &carried).await?;
+            wanted.trims.retain(|(at, _)| !ignored.contains(at));
             let Some((at, nodes)) = wanted.summarise else {
                 break;
             };
@@ -85,8 +89,16 @@ impl<'a> Rounds<'a> {
             let trims = self.trigger != Trigger::Manual && !wanted.trims.is_empty();
             if trims {
                 for (at, trims) in wanted.trims {
-                    done.carried += trim::carry_out(self.agent, rows[at].row(), &trims)?;
-                    carried[at] += 1;
+                    match trim::carry_out(self.agent, rows[at].row(), &trims) {
+                        Ok(()) => {
+                            done.carried += 1;
+                            carried[at] += 1;
+                        }
+                        Err(error) => {
+                            self.agent.compactors.say_failed(self.route, &error);
+                            ignored.insert(at);
+                        }
+                    }
                 }
                 continue;
             }

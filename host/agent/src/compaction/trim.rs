@@ -8,16 +8,12 @@ use super::error::CompactionError;
 use crate::agent::Inner;
 use crate::error::AgentError;
 
-/// Carries out the trims of a row; how many there were.
-pub(super) fn carry_out(
-    agent: &Inner,
-    row: &str,
-    trims: &[Trim],
-) -> Result<usize, CompactionError> {
+/// Carries out the trims of a row, up to the first that is none.
+pub(super) fn carry_out(agent: &Inner, row: &str, trims: &[Trim]) -> Result<(), CompactionError> {
     for trim in trims {
         agent.log.append_all(|session| plan(session, row, trim))?;
     }
-    Ok(trims.len())
+    Ok(())
 }
 
 fn plan(session: &Session, row: &str, trim: &Trim) -> Result<Vec<Draft>, CompactionError> {

@@ -1,9 +1,10 @@
-//! The rules of `spec/loop.md` §17, a test each, over a scripted model and fake
+//! The rules of `spec/loop.md` §17 (`docs/loop.md`), over a scripted model and fake
 //! tools, some with the official components. What a test asserts is the log, event by event.
 
 mod auxiliary;
 mod compaction;
 mod differences;
+mod ends;
 mod header;
 mod inbox;
 mod inbox_port;

@@ -57,13 +57,9 @@ async fn spill(config: serde_json::Value) -> Mounted {
     row("spill-policy", grants, config).await
 }
 
-async fn timeouts() -> Mounted {
-    row(
-        "timeout-policy",
-        json!({"decide": ["tools/execute"]}),
-        json!({}),
-    )
-    .await
+async fn timeouts(config: serde_json::Value) -> Mounted {
+    let grants = json!({"decide": ["tools/execute"]});
+    row("timeout-policy", grants, config).await
 }
 
 async fn reminder(config: serde_json::Value) -> Mounted {
@@ -267,7 +263,7 @@ async fn a_deadline_beats_what_comes_late_well_or_not() {
         let rig = Rig::new(Setup {
             say: vec![calls(&[("A", "t", "{}")]), text("done")],
             tools: vec![late(Some(5), well)],
-            mounted: vec![timeouts().await],
+            mounted: vec![timeouts(json!({})).await],
             ..Setup::default()
         });
         rig.run("go").await;
@@ -283,11 +279,24 @@ async fn a_deadline_beats_what_comes_late_well_or_not() {
 }
 
 #[tokio::test]
+async fn a_configured_limit_holds_a_tool_that_declares_another() {
+    let limits = json!({"limits": [{"tool": "t*", "timeoutMs": 5}]});
+    let rig = Rig::new(Setup {
+        say: vec![calls(&[("A", "t", "{}")]), text("done")],
+        tools: vec![late(Some(600_000), true)],
+        mounted: vec![timeouts(limits).await],
+        ..Setup::default()
+    });
+    rig.run("go").await;
+    assert_eq!(rig.result("A"), "Error: tool call timed out after 5ms");
+}
+
+#[tokio::test]
 async fn a_tool_without_a_limit_has_none() {
     let rig = Rig::new(Setup {
         say: vec![calls(&[("A", "t", "{}")])],
         tools: vec![late(None, true)],
-        mounted: vec![timeouts().await],
+        mounted: vec![timeouts(json!({})).await],
         ..Setup::default()
     });
     let run = rig.run("go");
@@ -436,7 +445,7 @@ async fn the_policies_together_keep_their_order() {
     let store = Arc::new(Kept::default());
     let mounted = vec![
         spill(json!({"maxInlineBytes": 400})).await,
-        timeouts().await,
+        timeouts(json!({})).await,
         reminder(json!({"thresholds": [2]})).await,
     ];
     let rig = Rig::new(Setup {

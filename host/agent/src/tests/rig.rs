@@ -372,7 +372,7 @@ pub(super) struct Rig {
     pub(super) llm: LlmPort,
     pub(super) registry: Arc<ToolRegistry>,
     pub(super) disk: Arc<Disk>,
-    first: Seq,
+    pub(super) first: Seq,
 }
 
 pub(super) fn session() -> Session {

@@ -90,6 +90,11 @@ impl<'a> Json<'a> {
         self.escaped().map(unescape)
     }
 
+    /// How many bytes [`Json::string`] has, without making it.
+    pub fn string_len(self) -> Option<usize> {
+        self.escaped().map(unescaped_len)
+    }
+
     /// A number, as JavaScript would have it.
     pub fn number(self) -> Option<f64> {
         if !self.0.starts_with(|c: char| c == '-' || c.is_ascii_digit()) {
@@ -159,6 +164,24 @@ pub fn unescape(escaped: &str) -> Cow<'_, str> {
     }
     out.push_str(rest);
     Cow::Owned(out)
+}
+
+/// The length of what [`unescape`] makes of it.
+fn unescaped_len(escaped: &str) -> usize {
+    let (mut length, mut rest) = (0, escaped);
+    while let Some(at) = rest.find('\\') {
+        length += at;
+        let code = rest.as_bytes()[at + 1];
+        rest = &rest[at + 2..];
+        if code == b'u' {
+            let (c, after) = unescape_unit(rest);
+            length += c.len_utf8();
+            rest = after;
+        } else {
+            length += 1;
+        }
+    }
+    length + rest.len()
 }
 
 /// Decodes what follows a `\u`, a second escape with it where that makes a pair.

@@ -71,6 +71,25 @@ fn a_lone_surrogate_passes_escaped_and_is_replaced_when_decoded() {
 }
 
 #[test]
+fn a_length_is_that_of_the_decoded_text() {
+    for text in [
+        r#""""#,
+        r#""é🦀\n\"\\\/""#,
+        r#""\u0041\u00e9\u20ac""#,
+        r#""\ud83e\udd80x""#,
+        r#""\ud83e\ud83e\udd80\udd80\ud83e""#,
+    ] {
+        let json = Json::parse(text).unwrap();
+        assert_eq!(
+            json.string_len(),
+            Some(json.string().unwrap().len()),
+            "{text}"
+        );
+    }
+    assert_eq!(Json::parse("1").unwrap().string_len(), None);
+}
+
+#[test]
 fn the_last_of_two_members_counts() {
     assert_eq!(
         Json::parse(r#"{"a":1,"\u0061":2}"#)
