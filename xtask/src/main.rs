@@ -11,6 +11,7 @@ mod bench;
 mod cache;
 mod components;
 mod demo;
+mod events;
 mod fuzz;
 mod guests;
 mod process;
@@ -28,6 +29,7 @@ cargo xtask COMMAND
 
   plugins          build the official components into target/components
   guests           build the test guests (Rust, C, JavaScript, Python) into target/guests
+  events           write docs/events from the table of events in host/agent/src/dispatch
   demo             build everything and play a headless task with the offline model
   test [ARGS]      build everything and run all tests; ARGS go to cargo test
   bench [NAME]     build release binaries and measure; prints the rows of BENCHMARKS.md;
@@ -49,6 +51,7 @@ fn main() -> ExitCode {
     let done = match command.as_deref() {
         Some("plugins") => components::build().map(drop),
         Some("guests") => components::build().and_then(|_| guests::build()),
+        Some("events") => events::write(),
         Some("demo") => demo::play(),
         Some("test") => tests::run(&rest),
         Some("bench") => bench::run(&rest),

@@ -131,17 +131,24 @@ impl Approvals {
         let context = EventContext {
             signal: signal.clone(),
         };
-        let answer =
-            self.dispatch
-                .decide("approval/request", Some(&ask.tool_name), &payload, &context);
+        let nobody = Json::object(|answer| {
+            answer.str("outcome", ApprovalOutcome::Unavailable.as_str());
+        });
+        let answer = self.dispatch.waterfall(
+            "approval/request",
+            Some(&ask.tool_name),
+            payload,
+            &context,
+            |_| async { Ok::<_, AgentError>(nobody) },
+        );
         tokio::select! {
             biased;
             () = signal.cancelled() => ApprovalOutcome::Cancelled,
-            answer = answer => match answer {
-                Ok(Some(answer)) => ApprovalOutcome::read(&answer).unwrap_or(ApprovalOutcome::Unavailable),
+            answer = answer => answer
+                .ok()
+                .and_then(|answer| ApprovalOutcome::read(&answer))
                 // A listener that fails has not allowed anything.
-                Ok(None) | Err(_) => ApprovalOutcome::Unavailable,
-            },
+                .unwrap_or(ApprovalOutcome::Unavailable),
         }
     }
 

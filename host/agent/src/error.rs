@@ -40,13 +40,13 @@ pub enum AgentError {
         /// Why.
         what: String,
     },
-    /// A listener subscribes to something that a run does not have.
-    #[error("{listener} subscribes to {event}, which is no event of a run")]
-    UnknownEvent {
+    /// A listener subscribes to something that a run has no use for.
+    #[error("{listener} cannot take part: {what}")]
+    Subscription {
         /// The row.
         listener: String,
-        /// The event.
-        event: String,
+        /// What is wrong with it.
+        what: String,
     },
     /// The prompt cannot be put together.
     #[error("the prompt cannot be put together: {0}")]
@@ -76,7 +76,7 @@ impl AgentError {
             Self::UnsupportedSchema { .. } => "UNSUPPORTED_SCHEMA",
             Self::DuplicateTool { .. } => "DUPLICATE_TOOL",
             Self::ToolOrder { .. } => "INVALID_TOOL_ORDER",
-            Self::UnknownEvent { .. } => "UNKNOWN_EVENT",
+            Self::Subscription { .. } => "UNKNOWN_EVENT",
             Self::Prompt(_) => "PROMPT_INVALID",
             Self::Message { .. } => "MESSAGE_INVALID",
             Self::Busy => "BUSY",

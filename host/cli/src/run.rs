@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use async_trait::async_trait;
 use dsh_agent::compaction::{Compactor, Compactors, ComponentCompactor};
-use dsh_agent::dispatch::{ComponentListener, Dispatch, Listener};
+use dsh_agent::dispatch::{ComponentListener, Dispatch, FileEvents, Listener, check_subscription};
 use dsh_agent::projection::Projections;
 use dsh_agent::prompt::{ComponentPrompt, HostFacts, PromptSource, Prompts};
 use dsh_agent::tools::{ComponentTool, ToolRegistry};
@@ -19,8 +19,8 @@ use dsh_model::{ComponentAdapter, Gateway, Models, RouteGrant};
 use dsh_plugin::port::{PortSet, Watch};
 use dsh_profile::{Composition, CredentialStore, Environment, PluginData, Row};
 use dsh_sandbox::{
-    Mode, Observations, RunnerKind, Sandbox, SandboxConfig, SessionConfig, SessionSandbox,
-    Unguarded, WritePolicy,
+    Expect, Intent, Mode, Observations, RunnerKind, Sandbox, SandboxConfig, SessionConfig,
+    SessionSandbox, WritePolicy,
 };
 use dsh_session::{Kind, Value};
 use dsh_store::Writer;
@@ -83,7 +83,9 @@ impl Run {
             cwd: opened.cwd.clone(),
             session: id.clone(),
         };
-        let files = sandbox(composed, &log, &id, opened.cwd, &writer)?;
+        let file_events = Arc::new(FileEvents::default());
+        let policy = write_policy(composed, &file_events);
+        let files = sandbox(composed, &log, &id, opened.cwd, &writer, policy)?;
         let inbox = Arc::new(InboxPort::default());
         let gateway = gateway(composed)?;
         let identity = |ports: PortSet| {
@@ -106,12 +108,14 @@ impl Run {
             llm: Some(Arc::new(llm)),
             ..ports
         });
+        let dispatch = Arc::new(dispatch(composed, &mounts, &identity, &log)?);
+        file_events.serve(&dispatch);
         let agent = Agent::new(Parts {
             models: Arc::new(models(composed, &mounts, &gateway, &route.model.provider)?),
             titles,
             tools: Arc::new(tools(composed, &mounts, &identity)?),
             prompts: prompts(&composed.rows, &mounts, &identity, &log),
-            dispatch: Arc::new(dispatch(composed, &mounts, &identity, &log)?),
+            dispatch,
             compactors: compactors(&mounts, &identity),
             guards: Vec::new(),
             config: agent_config(&composed.rows, route, &cwd),
@@ -202,21 +206,47 @@ pub(crate) fn guards_home(rows: &Composition) -> bool {
     written.and_then(serde_json::Value::as_bool).unwrap_or(true)
 }
 
+fn write_policy(composed: &Composed, events: &Arc<FileEvents>) -> Arc<dyn WritePolicy> {
+    if composed.rows.host("fs-observation-policy").is_none() {
+        return Arc::clone(events) as Arc<dyn WritePolicy>;
+    }
+    Arc::new(Observing {
+        seen: Observations::default(),
+        events: Arc::clone(events),
+    })
+}
+
+/// The rule of observations, where no listener wants something else.
+struct Observing {
+    seen: Observations,
+    events: Arc<FileEvents>,
+}
+
+#[async_trait]
+impl WritePolicy for Observing {
+    fn observed(&self, path: &Path, version: Option<&str>) {
+        self.seen.observed(path, version);
+        self.events.observed(path, version);
+    }
+
+    async fn intent(&self, intent: &Intent) -> Expect {
+        match self.events.intent(intent).await {
+            Expect::Any => self.seen.intent(intent).await,
+            other => other,
+        }
+    }
+}
+
 fn sandbox(
     composed: &Composed,
     log: &Arc<Log>,
     id: &str,
     root: PathBuf,
     writer: &Writer,
+    policy: Arc<dyn WritePolicy>,
 ) -> Result<SessionSandbox, Failure> {
     let home = composed.place.home.path();
     let sandbox = machine(&composed.env, home, guards_home(&composed.rows))?;
-    let observed = composed.rows.host("fs-observation-policy").is_some();
-    let policy: Arc<dyn WritePolicy> = if observed {
-        Arc::new(Observations::default())
-    } else {
-        Arc::new(Unguarded)
-    };
     let path = |path: &Path| path.to_string_lossy().into_owned();
     let of_log = Arc::clone(log);
     Ok(sandbox.session(SessionConfig {
@@ -478,11 +508,11 @@ fn dispatch(
     for mount in mounts {
         if let Some(listener) = mount.mounted.dispatch() {
             let subscriptions = mount.mounted.subscriptions().iter();
-            let mut events = subscriptions.map(|subscription| subscription.event.as_str());
-            if let Some(event) = events.find(|name| dsh_agent::dispatch::event(name).is_none()) {
-                let reason = format!(
-                    "it listens to {event}, which is no event of a run; use a version of it for this dsh, or disable the row"
-                );
+            let mut unfit =
+                subscriptions.filter_map(|own| check_subscription(&own.event, own.beside).err());
+            if let Some(what) = unfit.next() {
+                let reason =
+                    format!("{what}; use a version of it for this dsh, or disable the row");
                 composed.left_out.row(&mount.row, &reason)?;
                 continue;
             }
@@ -495,7 +525,8 @@ fn dispatch(
             )));
         }
     }
-    Dispatch::new(listeners).map_err(Failure::of)
+    let dispatch = Dispatch::new(listeners).map_err(Failure::of)?;
+    Ok(dispatch.reporting(|failure| report::line(failure)))
 }
 
 /// The message source kinds that a component's manifest names.

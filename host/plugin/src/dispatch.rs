@@ -2,7 +2,9 @@
 //!
 //! Being told and deciding are two grants. A row that was granted to watch an
 //! event and answers as if it decided has failed: its answer is not looked at,
-//! its instance is dropped, and three times in a row puts it out of use.
+//! its instance is dropped, and three times in a row puts it out of use. So has
+//! one that answers what makes no sense, which whoever raises the event says
+//! ([`Sense`]).
 
 use std::sync::Arc;
 
@@ -15,11 +17,32 @@ use crate::instance::{Call, Live};
 use crate::mount::Shared;
 use crate::warm::Warm;
 
+/// What whoever raises events can make use of. Nonsense is a failure of the
+/// component's: reasons are a line, for people.
+pub trait Sense: Send + Sync {
+    /// On the way in; a rewrite or a result of a waterfall.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    fn verdict(&self, event: &str, verdict: &Verdict) -> Result<(), String>;
+    /// On the way out; another outcome.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    fn outcome(&self, event: &str, outcome: &str) -> Result<(), String>;
+    /// An answer to an event that asks.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    fn decision(&self, event: &str, answer: &str) -> Result<(), String>;
+}
+
 /// A `dispatch` with a warm instance of its own. Cheap to clone.
 #[derive(Clone)]
 pub struct Dispatch {
     warm: Warm<DispatchGuest>,
     shared: Arc<Shared>,
+    sense: Option<Arc<dyn Sense>>,
 }
 
 fn call<'a>(function: &'static str, ctx: &'a CallContext, event: &'a str) -> Call<'a> {
@@ -38,6 +61,16 @@ impl Dispatch {
         Self {
             warm: Warm::new(Arc::clone(&shared)),
             shared,
+            sense: None,
+        }
+    }
+
+    /// The same listener, whose answers have to make sense.
+    #[must_use]
+    pub fn with_sense(self, sense: Arc<dyn Sense>) -> Self {
+        Self {
+            sense: Some(sense),
+            ..self
         }
     }
 
@@ -47,21 +80,38 @@ impl Dispatch {
         self.shared.linked.row.grants.may_decide(event)
     }
 
-    /// A check that an answer changes nothing where the row may not decide.
-    fn only_watches<T>(
-        &self,
+    /// Whether the caller is inside of a call of this very instance.
+    #[must_use]
+    pub fn is_entered(&self) -> bool {
+        self.warm.is_on_the_stack()
+    }
+
+    /// A check that an answer changes nothing where the row may not decide, and
+    /// that it makes sense to who asked.
+    fn check<'a, T>(
+        &'a self,
         function: &'static str,
-        event: &str,
+        event: &'a str,
         changes: impl FnOnce(&T) -> bool,
+        makes_sense: impl FnOnce(&dyn Sense, &T) -> Result<(), String>,
     ) -> impl FnOnce(&T) -> Result<(), CallError> {
-        let refused = (!self.may_decide(event)).then(|| CallError::Undecided {
-            row: self.shared.id().to_owned(),
-            function,
-            event: event.to_owned(),
-        });
-        move |answer| match refused {
-            Some(refused) if changes(answer) => Err(refused),
-            _ => Ok(()),
+        let row = move || self.shared.id().to_owned();
+        move |answer| {
+            if !self.may_decide(event) && changes(answer) {
+                return Err(CallError::Undecided {
+                    row: row(),
+                    function,
+                    event: event.to_owned(),
+                });
+            }
+            let sense = self.sense.as_deref();
+            let answered = sense.map_or(Ok(()), |sense| makes_sense(sense, answer));
+            answered.map_err(|reason| CallError::Nonsense {
+                row: row(),
+                function,
+                event: event.to_owned(),
+                reason,
+            })
         }
     }
 
@@ -109,7 +159,7 @@ impl Dispatch {
     ///
     /// # Errors
     /// As every call: [`CallError`]; [`CallError::Undecided`] where it answers
-    /// and may only watch.
+    /// and may only watch, [`CallError::Nonsense`] where the answer makes no sense.
     pub async fn decide(
         &self,
         ctx: &CallContext,
@@ -117,7 +167,11 @@ impl Dispatch {
         payload: JsonText,
     ) -> Result<Option<JsonText>, CallError> {
         let function = "dispatch.decide";
-        let check = self.only_watches(function, event, Option::is_some);
+        let check = self.check(function, event, Option::is_some, |sense, answer| {
+            answer
+                .as_deref()
+                .map_or(Ok(()), |answer| sense.decision(event, answer))
+        });
         let name = event.to_owned();
         let body = |mut live: Live<DispatchGuest>| async move {
             let decided = live
@@ -137,7 +191,8 @@ impl Dispatch {
     ///
     /// # Errors
     /// As every call: [`CallError`]; [`CallError::Undecided`] where it rewrites
-    /// or settles and may only watch.
+    /// or settles and may only watch, [`CallError::Nonsense`] where what
+    /// it made makes no sense.
     pub async fn enter(
         &self,
         ctx: &CallContext,
@@ -145,8 +200,9 @@ impl Dispatch {
         payload: JsonText,
     ) -> Result<Entry, CallError> {
         let function = "dispatch.enter";
-        let check = self.only_watches(function, event, |entry: &Entry| {
-            entry.verdict != Verdict::Proceed
+        let changes = |entry: &Entry| entry.verdict != Verdict::Proceed;
+        let check = self.check(function, event, changes, |sense, entry| {
+            sense.verdict(event, &entry.verdict)
         });
         let name = event.to_owned();
         let body = |mut live: Live<DispatchGuest>| async move {
@@ -170,7 +226,8 @@ impl Dispatch {
     ///
     /// # Errors
     /// As every call: [`CallError`]; [`CallError::Undecided`] where it changes
-    /// the outcome and may only watch.
+    /// the outcome and may only watch, [`CallError::Nonsense`] where what
+    /// it made of it makes no sense.
     pub async fn leave(
         &self,
         ctx: &CallContext,
@@ -179,7 +236,11 @@ impl Dispatch {
         outcome: JsonText,
     ) -> Result<Option<JsonText>, CallError> {
         let function = "dispatch.leave";
-        let check = self.only_watches(function, event, Option::is_some);
+        let check = self.check(function, event, Option::is_some, |sense, outcome| {
+            outcome
+                .as_deref()
+                .map_or(Ok(()), |outcome| sense.outcome(event, outcome))
+        });
         let name = event.to_owned();
         let body = |mut live: Live<DispatchGuest>| async move {
             let left = live

@@ -67,7 +67,7 @@ pub use check::check;
 pub use compaction::Compaction;
 pub use component::{Component, Description, Interface, Metadata};
 pub use componentise::{Componentised, componentise};
-pub use dispatch::Dispatch;
+pub use dispatch::{Dispatch, Sense};
 pub use engine::{Engine, EngineConfig};
 pub use error::{CallError, Error};
 pub use grants::{DirGrant, Grants, RouteGrant, SecretGrant};

@@ -46,6 +46,14 @@ pub enum Error {
     /// The session has not read what it wants to change.
     #[error("{}: not read in this session; read it first, then repeat the change", .0.display())]
     NotObserved(PathBuf),
+    /// A policy of the session refuses it.
+    #[error("{}: refused by a policy of this session: {reason}", path.display())]
+    Vetoed {
+        /// What was to be changed.
+        path: PathBuf,
+        /// Why, in its words.
+        reason: String,
+    },
     /// The path cannot be one.
     #[error("\"{path}\" is no path: {reason}")]
     BadPath {
@@ -111,7 +119,7 @@ impl Error {
             Error::NotRegularFile(_) => "FS_NOT_REGULAR_FILE",
             Error::NotDirectory(_) => "FS_NOT_DIRECTORY",
             Error::TooLarge { .. } => "FS_TOO_LARGE",
-            Error::PermissionDenied(_) => "FS_PERMISSION_DENIED",
+            Error::PermissionDenied(_) | Error::Vetoed { .. } => "FS_PERMISSION_DENIED",
             Error::StaleVersion(_) | Error::Exists(_) => "FS_STALE_VERSION",
             Error::NotObserved(_) => "FS_NOT_OBSERVED",
             Error::Io { .. } => "FS_IO_ERROR",

@@ -4,9 +4,18 @@ use std::sync::Mutex;
 
 use super::*;
 use crate::fence::Refusal;
-use crate::observe::Expect;
+use crate::observe::{Expect, Intent, Operation};
 use crate::search::{Bounds, Cancel};
+use crate::write::{Allowed, operation};
 use dsh_plugin::port::Guard;
+
+fn allowed(files: &Files, operation: Operation, path: &str) -> Result<Allowed, Error> {
+    let intent = files.intent(operation, path)?;
+    let runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = { runtime }.build().unwrap();
+    let expect = runtime.block_on(files.policy.intent(&intent));
+    Ok(Allowed::new(intent, expect))
+}
 
 /// A home, a workspace and a place outside, apart from `/tmp`'s own grant.
 pub(crate) struct World {
@@ -56,6 +65,43 @@ impl World {
         }
     }
 
+    /// As the session's port does it: looks, asks the policy, changes.
+    fn allowed(&self, operation: Operation, path: &str) -> Result<Allowed, Error> {
+        allowed(&self.files, operation, path)
+    }
+
+    pub(crate) fn write(
+        &self,
+        path: &str,
+        content: &[u8],
+        guard: &Guard,
+    ) -> Result<Metadata, Error> {
+        let allowed = self.allowed(operation(guard), path)?;
+        self.files.write(path, content, guard, &allowed)
+    }
+
+    pub(crate) fn remove(&self, path: &str) -> Result<(), Error> {
+        let allowed = self.allowed(Operation::Remove, path)?;
+        self.files.remove(path, &allowed)
+    }
+
+    pub(crate) fn rename(&self, path: &str, to: &str) -> Result<(), Error> {
+        let from = self.allowed(Operation::Rename, path)?;
+        let there = self.allowed(Operation::Rename, to)?;
+        self.files.rename(path, to, (&from, &there))
+    }
+
+    pub(crate) fn read_for(
+        &self,
+        path: &str,
+        guard: &Guard,
+        offset: u64,
+        limit: u32,
+    ) -> Result<Slice, Error> {
+        let allowed = self.allowed(operation(guard), path)?;
+        self.files.read_for(path, guard, (offset, limit), &allowed)
+    }
+
     pub(crate) fn path(&self, path: &str) -> String {
         self.base.join(path).to_str().unwrap().to_owned()
     }
@@ -103,13 +149,13 @@ fn a_workspace_that_was_granted_by_its_directories_ends_there_by_whatever_name()
     }
     assert_eq!(code(files.list_dir(".")), "FS_SANDBOX_DENIED");
     for path in ["b.txt", "src/out/new", "src/../new"] {
-        let written = files.write(path, b"x", &Guard::Overwrite);
+        let written = world.write(path, b"x", &Guard::Overwrite);
         assert_eq!(code(written), "FS_SANDBOX_DENIED", "{path}");
     }
-    files.write("src/new", b"x", &Guard::Absent).unwrap();
-    assert_eq!(code(files.rename("src/new", "b.txt")), "FS_SANDBOX_DENIED");
-    assert_eq!(code(files.rename("src", "srcs")), "FS_SANDBOX_DENIED");
-    assert_eq!(code(files.remove("a.txt")), "FS_SANDBOX_DENIED");
+    world.write("src/new", b"x", &Guard::Absent).unwrap();
+    assert_eq!(code(world.rename("src/new", "b.txt")), "FS_SANDBOX_DENIED");
+    assert_eq!(code(world.rename("src", "srcs")), "FS_SANDBOX_DENIED");
+    assert_eq!(code(world.remove("a.txt")), "FS_SANDBOX_DENIED");
     let found = |path| files.glob("**/*.txt", path, 10, Bounds::SHIPPED, Cancel::default());
     assert_eq!(code(found(None)), "FS_SANDBOX_DENIED");
     assert_eq!(found(Some("src")).unwrap().total, 2);
@@ -297,6 +343,7 @@ fn a_refusal_names_the_place_that_was_really_reached() {
 #[derive(Default)]
 struct Notes(Mutex<Vec<(PathBuf, bool)>>);
 
+#[async_trait::async_trait]
 impl WritePolicy for Notes {
     fn observed(&self, path: &Path, version: Option<&str>) {
         self.0
@@ -305,11 +352,7 @@ impl WritePolicy for Notes {
             .push((path.to_path_buf(), version.is_some()));
     }
 
-    fn overwrite(&self, _: &Path) -> Expect {
-        Expect::Any
-    }
-
-    fn edit(&self, _: &Path) -> Expect {
+    async fn intent(&self, _: &Intent) -> Expect {
         Expect::Any
     }
 }
@@ -323,7 +366,6 @@ fn what_a_listener_reads_nobody_has_read_and_what_it_changes_is_told() {
     world.files.read("new", 0, 1).unwrap_err();
     assert!(notes.0.lock().unwrap().is_empty());
     world
-        .files
         .write("new", b"x", &dsh_plugin::port::Guard::Overwrite)
         .unwrap();
     let told = vec![(world.base.join("work/new"), true)];
@@ -338,11 +380,10 @@ fn every_read_and_change_is_observed_by_canonical_path() {
     world.files.read("link", 0, 1).unwrap();
     world.files.read("new", 0, 1).unwrap_err();
     world
-        .files
         .write("new", b"x", &dsh_plugin::port::Guard::Overwrite)
         .unwrap();
-    world.files.rename("new", "newer").unwrap();
-    world.files.remove("newer").unwrap();
+    world.rename("new", "newer").unwrap();
+    world.remove("newer").unwrap();
     let work = |name: &str| world.base.join("work").join(name);
     let expected = vec![
         (work("a.txt"), true),

@@ -88,31 +88,25 @@ fn h16_to_h18_home_is_changed_by_no_operation_under_any_name_in_any_mode() {
             for path in spellings(&world) {
                 let says = format!("{path} with the workspace in {root:?} under {mode}");
                 for guard in [Guard::Overwrite, Guard::Absent, Guard::Edit] {
-                    let refused = world.files.write(&path, b"forged", &guard);
+                    let refused = world.write(&path, b"forged", &guard);
                     assert!(refused.is_err(), "written: {says}");
-                    let refused = world.files.write(&format!("{path}/"), b"forged", &guard);
+                    let refused = world.write(&format!("{path}/"), b"forged", &guard);
                     assert!(refused.is_err(), "written with a slash: {says}");
                 }
                 let link = path.contains("/to-file") || path.contains("/to-nothing");
                 if !link {
-                    assert!(world.files.remove(&path).is_err(), "removed: {says}");
+                    assert!(world.remove(&path).is_err(), "removed: {says}");
                     let away = world.path("work/away");
-                    assert!(
-                        world.files.rename(&path, &away).is_err(),
-                        "moved out: {says}"
-                    );
+                    assert!(world.rename(&path, &away).is_err(), "moved out: {says}");
                 }
-                assert!(
-                    world.files.rename(&mine, &path).is_err(),
-                    "moved in: {says}"
-                );
+                assert!(world.rename(&mine, &path).is_err(), "moved in: {says}");
             }
             for path in ["home", "work/to-home/../home", "home/", "work/to-home/", ""] {
                 let path = world.path(path);
-                assert!(world.files.remove(&path).is_err(), "{path}");
+                assert!(world.remove(&path).is_err(), "{path}");
                 let away = world.path("work/away");
-                assert!(world.files.rename(&path, &away).is_err(), "{path}");
-                assert!(world.files.rename(&mine, &path).is_err(), "{path}");
+                assert!(world.rename(&path, &away).is_err(), "{path}");
+                assert!(world.rename(&mine, &path).is_err(), "{path}");
             }
             assert_eq!(
                 all_of(&world.base.join("home")),
@@ -127,10 +121,7 @@ fn h16_to_h18_home_is_changed_by_no_operation_under_any_name_in_any_mode() {
 fn h21_writing_to_another_name_of_a_home_file_leaves_the_home_s() {
     let world = world(Mode::WorkspaceWrite, "work");
     let before = all_of(&world.base.join("home"));
-    world
-        .files
-        .write("hard", b"forged", &Guard::Overwrite)
-        .unwrap();
+    world.write("hard", b"forged", &Guard::Overwrite).unwrap();
     assert_eq!(world.text("work/hard"), "forged");
     assert_eq!(all_of(&world.base.join("home")), before);
 }
@@ -155,11 +146,11 @@ fn h19_a_link_to_home_swapped_in_during_the_call_changes_nothing() {
             for _ in 0..300 {
                 for name in ["settings.yaml", "new", "deep/new"] {
                     let path = format!("work/real/{name}");
-                    let _ = world.files.write(&path, b"forged", &Guard::Overwrite);
-                    let _ = world.files.rename(&path, "work/away");
-                    let _ = world.files.rename("work/away", &path);
-                    let _ = world.files.remove(&path);
-                    let _ = world.files.remove("work/away");
+                    let _ = world.write(&path, b"forged", &Guard::Overwrite);
+                    let _ = world.rename(&path, "work/away");
+                    let _ = world.rename("work/away", &path);
+                    let _ = world.remove(&path);
+                    let _ = world.remove("work/away");
                 }
             }
             done.store(true, Ordering::Relaxed);
@@ -192,18 +183,15 @@ fn what_holds_home_and_the_links_that_lead_to_it_stay_where_they_are() {
             "way/deep",
         ] {
             for error in [
-                world.files.rename(path, "elsewhere").unwrap_err(),
-                world.files.remove(path).unwrap_err(),
+                world.rename(path, "elsewhere").unwrap_err(),
+                world.remove(path).unwrap_err(),
             ] {
                 assert_eq!(error.code(), "FS_SANDBOX_DENIED", "{path} under {mode}");
             }
-            assert!(
-                world.files.rename("mine", path).is_err(),
-                "{path} under {mode}"
-            );
-            assert!(world.files.write(path, b"", &Guard::Overwrite).is_err());
+            assert!(world.rename("mine", path).is_err(), "{path} under {mode}");
+            assert!(world.write(path, b"", &Guard::Overwrite).is_err());
         }
-        world.files.rename("mine", "real/deep/mine").unwrap();
+        world.rename("mine", "real/deep/mine").unwrap();
         assert!(base.join("dot-dsh").is_symlink() && base.join("real/deep/mine").is_dir());
     }
 }
@@ -219,27 +207,17 @@ fn h27_a_home_under_a_name_that_no_table_knows_is_told_by_what_it_is() {
     for path in ["home/new", "home/settings.yaml", "home/deep/er/new"] {
         let path = world.path(path);
         let error = world
-            .files
             .write(&path, b"forged", &Guard::Overwrite)
             .unwrap_err();
         assert_eq!(error.code(), "FS_SANDBOX_DENIED", "{path}");
         assert!(
-            world
-                .files
-                .rename(&world.path("work/a.txt"), &path)
-                .is_err(),
+            world.rename(&world.path("work/a.txt"), &path).is_err(),
             "{path}"
         );
     }
+    assert!(world.remove(&world.path("home/settings.yaml")).is_err());
     assert!(
         world
-            .files
-            .remove(&world.path("home/settings.yaml"))
-            .is_err()
-    );
-    assert!(
-        world
-            .files
             .rename(&world.path("home/empty"), &world.path("work/away"))
             .is_err()
     );

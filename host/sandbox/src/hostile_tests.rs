@@ -12,10 +12,7 @@ use crate::files::tests::World;
 use crate::mode::Mode;
 
 fn write(world: &World, path: &str) -> Result<(), Error> {
-    world
-        .files
-        .write(path, b"evil", &Guard::Overwrite)
-        .map(drop)
+    world.write(path, b"evil", &Guard::Overwrite).map(drop)
 }
 
 #[track_caller]
@@ -34,8 +31,8 @@ fn h16_dots_lead_out_of_no_workspace() {
         "..//out/new",
     ] {
         denied(write(&world, path));
-        denied(world.files.remove(path));
-        denied(world.files.rename("a.txt", path));
+        denied(world.remove(path));
+        denied(world.rename("a.txt", path));
     }
     assert_eq!(world.text("out/secret"), "outside");
 }
@@ -69,7 +66,7 @@ fn h20_a_trailing_slash_makes_no_file_a_directory_and_follows_no_link() {
     for path in ["a.txt/", "link/", "link/.", "a.txt/..", "a.txt/../a.txt"] {
         assert!(write(&world, path).is_err(), "{path}");
         assert!(world.files.read(path, 0, 9).is_err(), "{path}");
-        assert!(world.files.remove(path).is_err(), "{path}");
+        assert!(world.remove(path).is_err(), "{path}");
     }
     assert_eq!(
         (world.text("work/a.txt"), world.text("out/secret")),
@@ -106,7 +103,7 @@ fn h21_another_name_of_a_file_outside_changes_here_alone() {
 fn h22_h23_reading_cuts_nothing_short_and_a_place_to_write_opens_no_other() {
     let read_only = World::new(Mode::ReadOnly);
     read_only.files.read("a.txt", 0, 4).unwrap();
-    let edit = read_only.files.read_for("a.txt", &Guard::Edit, 0, 4);
+    let edit = read_only.read_for("a.txt", &Guard::Edit, 0, 4);
     denied(edit);
     denied(write(&read_only, "a.txt"));
     assert_eq!(read_only.text("work/a.txt"), "alpha\nbeta\n");
@@ -143,21 +140,14 @@ fn h24_pipes_devices_and_open_descriptors_are_neither_read_nor_written() {
 fn h25_a_rename_crosses_no_fence_in_either_direction() {
     let world = World::new(Mode::WorkspaceWrite);
     std::fs::create_dir_all(world.base.join("temp")).unwrap();
-    denied(world.files.rename(&world.path("out/secret"), "mine"));
-    denied(world.files.rename("a.txt", &world.path("out/theirs")));
-    denied(
-        world
-            .files
-            .rename(&world.path("home/settings.yaml"), "mine"),
-    );
+    denied(world.rename(&world.path("out/secret"), "mine"));
+    denied(world.rename("a.txt", &world.path("out/theirs")));
+    denied(world.rename(&world.path("home/settings.yaml"), "mine"));
     assert_eq!(
-        world.files.rename("a.txt", ".").unwrap_err().code(),
+        world.rename("a.txt", ".").unwrap_err().code(),
         "FS_NOT_REGULAR_FILE"
     );
-    world
-        .files
-        .rename("a.txt", &world.path("temp/a.txt"))
-        .unwrap();
+    world.rename("a.txt", &world.path("temp/a.txt")).unwrap();
     assert_eq!(world.text("out/secret"), "outside");
 }
 
@@ -205,7 +195,7 @@ fn h28_a_directory_with_more_entries_than_are_listed_is_refused() {
 fn h29_one_write_has_a_bound_and_leaves_nothing_when_it_is_refused() {
     let world = World::new(Mode::WorkspaceWrite);
     let much = vec![0; (64 << 20) + 1];
-    let refused = world.files.write("deep/much", &much, &Guard::Overwrite);
+    let refused = world.write("deep/much", &much, &Guard::Overwrite);
     assert_eq!(refused.unwrap_err().code(), "FS_TOO_LARGE");
     assert!(!world.base.join("work/deep").exists());
 }

@@ -12,9 +12,11 @@ use dsh_plugin::port::{
 
 use crate::error::Error;
 use crate::files::Files;
+use crate::observe::Operation;
 use crate::search::{Bounds, Cancel};
 use crate::session::SessionSandbox;
 use crate::spill::MAX_SPILL;
+use crate::write::{Allowed, operation};
 
 /// Tells a search that nobody waits for it any more.
 struct CancelOnDrop(Cancel);
@@ -22,6 +24,18 @@ struct CancelOnDrop(Cancel);
 impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+impl SessionSandbox {
+    /// Asks the session's policy about a change.
+    async fn allowed(&self, operation: Operation, path: &str) -> Result<Allowed, PluginError> {
+        let path = path.to_owned();
+        let intent = self
+            .blocking(move |files| files.intent(operation, &path))
+            .await?;
+        let expect = self.policy().intent(&intent).await;
+        Ok(Allowed::new(intent, expect))
     }
 }
 
@@ -57,8 +71,9 @@ impl Workspace for SessionSandbox {
         offset: u64,
         limit: u32,
     ) -> Result<Slice, PluginError> {
+        let allowed = self.allowed(operation(&guard), path).await?;
         let path = path.to_owned();
-        self.blocking(move |files| files.read_for(&path, &guard, offset, limit))
+        self.blocking(move |files| files.read_for(&path, &guard, (offset, limit), &allowed))
             .await
     }
 
@@ -73,19 +88,25 @@ impl Workspace for SessionSandbox {
         content: Vec<u8>,
         guard: Guard,
     ) -> Result<Metadata, PluginError> {
+        let allowed = self.allowed(operation(&guard), path).await?;
         let path = path.to_owned();
-        self.blocking(move |files| files.write(&path, &content, &guard))
+        self.blocking(move |files| files.write(&path, &content, &guard, &allowed))
             .await
     }
 
     async fn remove(&self, path: &str) -> Result<(), PluginError> {
+        let allowed = self.allowed(Operation::Remove, path).await?;
         let path = path.to_owned();
-        self.blocking(move |files| files.remove(&path)).await
+        self.blocking(move |files| files.remove(&path, &allowed))
+            .await
     }
 
     async fn rename(&self, path: &str, to: &str) -> Result<(), PluginError> {
+        let from = self.allowed(Operation::Rename, path).await?;
+        let there = self.allowed(Operation::Rename, to).await?;
         let (path, to) = (path.to_owned(), to.to_owned());
-        self.blocking(move |files| files.rename(&path, &to)).await
+        self.blocking(move |files| files.rename(&path, &to, (&from, &there)))
+            .await
     }
 
     async fn glob(

@@ -101,6 +101,11 @@ impl Place {
         }
     }
 
+    /// What is there now; nothing where a directory is missing.
+    pub(crate) fn there(&self) -> Result<Option<Stat>, Error> {
+        self.dir().map_or(Ok(None), |dir| self.stat(dir))
+    }
+
     /// What is there now, not following a link.
     pub(crate) fn stat(&self, dir: BorrowedFd<'_>) -> Result<Option<Stat>, Error> {
         match rustix::fs::statat(

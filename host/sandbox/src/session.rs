@@ -278,6 +278,10 @@ impl SessionSandbox {
         SessionSandbox(self.0.clone(), Some(Arc::new(files)))
     }
 
+    pub(crate) fn policy(&self) -> &dyn WritePolicy {
+        &*self.0.config.policy
+    }
+
     /// Runs file work where it may wait.
     pub(crate) async fn blocking<T: Send + 'static>(
         &self,

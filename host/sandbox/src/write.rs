@@ -14,7 +14,7 @@ use std::fs::File;
 use std::hash::{Hash, Hasher};
 use std::io::Write;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{AtFlags, FileType, Mode as Bits, OFlags, RenameFlags, Stat};
@@ -23,7 +23,7 @@ use rustix::io::Errno;
 use crate::error::Error;
 use crate::fence::Refusal;
 use crate::files::{Files, metadata, version};
-use crate::observe::Expect;
+use crate::observe::{Expect, Intent, Operation};
 use crate::resolve::{Place, is_within, place};
 use dsh_plugin::port::{Guard, Metadata, Slice};
 
@@ -41,12 +41,83 @@ fn turn(path: &Path) -> MutexGuard<'static, ()> {
         .unwrap_or_else(PoisonError::into_inner)
 }
 
+/// What the session's policy said of an intent. It counts for that file alone,
+/// so a change that by now leads to another one does not take place.
+pub(crate) struct Allowed {
+    path: PathBuf,
+    expect: Expect,
+}
+
+impl Allowed {
+    pub(crate) fn new(intent: Intent, expect: Expect) -> Self {
+        Self {
+            path: intent.path,
+            expect,
+        }
+    }
+
+    fn is_of(&self, place: &Place) -> Result<(), Error> {
+        if self.path == place.path {
+            Ok(())
+        } else {
+            Err(Error::StaleVersion(place.path.clone()))
+        }
+    }
+
+    /// Whether it may go away or elsewhere at all.
+    fn may(&self, place: &Place) -> Result<(), Error> {
+        self.is_of(place)?;
+        match &self.expect {
+            Expect::Refused => Err(Error::NotObserved(place.path.clone())),
+            Expect::Denied(reason) => Err(Error::Vetoed {
+                path: place.path.clone(),
+                reason: reason.clone(),
+            }),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What the policy is asked for a change under this guard.
+pub(crate) fn operation(guard: &Guard) -> Operation {
+    match guard {
+        Guard::Edit => Operation::Edit,
+        Guard::Overwrite | Guard::Absent | Guard::Version(_) => Operation::Write,
+    }
+}
+
 impl Files {
+    /// What a change is about to do, for the policy; fails where the change
+    /// would be refused whatever the policy says.
+    pub(crate) fn intent(&self, operation: Operation, path: &str) -> Result<Intent, Error> {
+        let content = matches!(operation, Operation::Write | Operation::Edit);
+        let place = place(&self.absolute(path)?, content)?;
+        if content {
+            self.check_write(&place.path)?;
+            self.check_identity(&place, place.held())?;
+        } else {
+            self.check_move(&place.path)?;
+        }
+        let there = place.there()?;
+        if there.is_none() && operation == Operation::Edit {
+            return Err(Error::NotFound(place.path));
+        }
+        if content {
+            meets(&place, there.as_ref(), &Expect::Any)?;
+        }
+        Ok(Intent {
+            operation,
+            version: there.as_ref().map(version),
+            path: place.path,
+        })
+    }
+
     pub(crate) fn write(
         &self,
         path: &str,
         content: &[u8],
         guard: &Guard,
+        allowed: &Allowed,
     ) -> Result<Metadata, Error> {
         let place = place(&self.absolute(path)?, true)?;
         self.check_write(&place.path)?;
@@ -59,9 +130,8 @@ impl Files {
             });
         }
         let _turn = turn(&place.path);
-        let expect = self.expect(&place, guard);
         // Before anything is made: a write that is refused leaves no directory.
-        self.check_guard(&place, guard, &expect)?;
+        check_guard(&place, place.there()?.as_ref(), guard, allowed)?;
 
         let dir = place.make_dir()?;
         let dir = dir.as_fd();
@@ -69,14 +139,14 @@ impl Files {
         self.check_write(&place.path_now(dir)?)?;
         self.check_identity(&place, dir)?;
         let now = place.stat(dir)?;
-        meets(&place, now.as_ref(), &expect)?;
+        check_guard(&place, now.as_ref(), guard, allowed)?;
         let stat = temporary.take_name(&place, now.is_none())?;
         let metadata = metadata(&stat);
         self.policy.observed(&place.path, Some(&metadata.version));
         Ok(metadata)
     }
 
-    pub(crate) fn remove(&self, path: &str) -> Result<(), Error> {
+    pub(crate) fn remove(&self, path: &str, allowed: &Allowed) -> Result<(), Error> {
         let place = place(&self.absolute(path)?, false)?;
         self.check_move(&place.path)?;
         let _turn = turn(&place.path);
@@ -84,8 +154,13 @@ impl Files {
         let Some(stat) = place.stat(dir)? else {
             return Err(Error::NotFound(place.path));
         };
+        allowed.may(&place)?;
         let flags = match FileType::from_raw_mode(stat.st_mode) {
             FileType::Directory => AtFlags::REMOVEDIR,
+            FileType::RegularFile => {
+                meets(&place, Some(&stat), &allowed.expect)?;
+                AtFlags::empty()
+            }
             _ => AtFlags::empty(),
         };
         self.check_move(&place.path_now(dir)?)?;
@@ -97,11 +172,18 @@ impl Files {
     }
 
     /// Never over something that is there: what it would lose, nobody has read.
-    pub(crate) fn rename(&self, path: &str, to: &str) -> Result<(), Error> {
+    pub(crate) fn rename(
+        &self,
+        path: &str,
+        to: &str,
+        allowed: (&Allowed, &Allowed),
+    ) -> Result<(), Error> {
         let from = place(&self.absolute(path)?, false)?;
         let to = place(&self.absolute(to)?, false)?;
         self.check_move(&from.path)?;
         self.check_move(&to.path)?;
+        allowed.0.may(&from)?;
+        allowed.1.may(&to)?;
         let (from_dir, to_dir) = (from.dir()?, to.dir()?);
         self.check_move(&from.path_now(from_dir)?)?;
         self.check_move(&to.path_now(to_dir)?)?;
@@ -126,34 +208,14 @@ impl Files {
         &self,
         path: &str,
         guard: &Guard,
-        offset: u64,
-        limit: u32,
+        (offset, limit): (u64, u32),
+        allowed: &Allowed,
     ) -> Result<Slice, Error> {
         let asked = self.absolute(path)?;
         let place = place(&asked, true)?;
         self.check_write(&place.path)?;
-        self.check_guard(&place, guard, &self.expect(&place, guard))?;
+        check_guard(&place, place.there()?.as_ref(), guard, allowed)?;
         self.slice(&asked, offset, limit).map(|(_, slice)| slice)
-    }
-
-    fn expect(&self, place: &Place, guard: &Guard) -> Expect {
-        match guard {
-            Guard::Overwrite => self.policy.overwrite(&place.path),
-            Guard::Edit => self.policy.edit(&place.path),
-            Guard::Absent => Expect::Absent,
-            Guard::Version(version) => Expect::Version(version.clone()),
-        }
-    }
-
-    fn check_guard(&self, place: &Place, guard: &Guard, expect: &Expect) -> Result<(), Error> {
-        let there = match place.dir() {
-            Ok(dir) => place.stat(dir)?,
-            Err(_) => None,
-        };
-        if there.is_none() && *guard == Guard::Edit {
-            return Err(Error::NotFound(place.path.clone()));
-        }
-        meets(place, there.as_ref(), expect)
     }
 
     fn check_write(&self, path: &Path) -> Result<(), Error> {
@@ -186,7 +248,25 @@ impl Files {
     }
 }
 
-/// Is what is there what the writer takes it for?
+/// Does what is there meet the writer's own guard, and the policy?
+fn check_guard(
+    place: &Place,
+    there: Option<&Stat>,
+    guard: &Guard,
+    allowed: &Allowed,
+) -> Result<(), Error> {
+    allowed.is_of(place)?;
+    let own = match guard {
+        Guard::Edit if there.is_none() => return Err(Error::NotFound(place.path.clone())),
+        Guard::Edit | Guard::Overwrite => Expect::Any,
+        Guard::Absent => Expect::Absent,
+        Guard::Version(version) => Expect::Version(version.clone()),
+    };
+    meets(place, there, &own)?;
+    meets(place, there, &allowed.expect)
+}
+
+/// Is what is there what it is taken for?
 fn meets(place: &Place, there: Option<&Stat>, expect: &Expect) -> Result<(), Error> {
     let path = place.path.clone();
     if there.is_some_and(|stat| FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile) {
@@ -198,6 +278,10 @@ fn meets(place: &Place, there: Option<&Stat>, expect: &Expect) -> Result<(), Err
         (Expect::Unobserved, Some(_)) | (Expect::Refused, _) => Err(Error::NotObserved(path)),
         (Expect::Version(expected), Some(stat)) if *expected == version(stat) => Ok(()),
         (Expect::Version(_), _) => Err(Error::StaleVersion(path)),
+        (Expect::Denied(reason), _) => Err(Error::Vetoed {
+            path,
+            reason: reason.clone(),
+        }),
     }
 }
 

@@ -8,7 +8,7 @@ use crate::mode::Mode;
 use crate::observe::Observations;
 
 fn put(world: &World, path: &str) -> Result<Metadata, Error> {
-    world.files.write(path, b"new", &Guard::Overwrite)
+    world.write(path, b"new", &Guard::Overwrite)
 }
 
 fn code<T: std::fmt::Debug>(result: Result<T, Error>) -> &'static str {
@@ -113,7 +113,7 @@ fn a_hard_link_elsewhere_keeps_what_it_had() {
 fn modes_write_where_they_may() {
     let read_only = World::new(Mode::ReadOnly);
     assert_eq!(code(put(&read_only, "a.txt")), "FS_SANDBOX_DENIED");
-    assert_eq!(code(read_only.files.remove("a.txt")), "FS_SANDBOX_DENIED");
+    assert_eq!(code(read_only.remove("a.txt")), "FS_SANDBOX_DENIED");
     let full = World::new(Mode::DangerFullAccess);
     put(&full, &full.path("out/secret")).unwrap();
     assert_eq!(
@@ -141,7 +141,7 @@ fn only_a_regular_file_is_replaced() {
 #[test]
 fn a_guard_holds_or_nothing_changes() {
     let world = World::new(Mode::WorkspaceWrite);
-    let write = |path: &str, guard| world.files.write(path, b"new", &guard);
+    let write = |path: &str, guard| world.write(path, b"new", &guard);
     let version = world.files.stat("a.txt").unwrap().version;
     assert_eq!(code(write("a.txt", Guard::Absent)), "FS_STALE_VERSION");
     assert_eq!(
@@ -174,7 +174,7 @@ fn a_guard_holds_or_nothing_changes() {
 #[test]
 fn what_was_not_read_is_not_changed() {
     let world = World::with(Mode::WorkspaceWrite, Arc::new(Observations::default()));
-    let write = |path: &str, guard| world.files.write(path, b"new", &guard);
+    let write = |path: &str, guard| world.write(path, b"new", &guard);
     assert_eq!(code(write("a.txt", Guard::Overwrite)), "FS_NOT_OBSERVED");
     assert_eq!(code(write("a.txt", Guard::Edit)), "FS_NOT_OBSERVED");
     write("fresh", Guard::Overwrite).unwrap();
@@ -196,7 +196,7 @@ fn what_was_not_read_is_not_changed() {
 #[test]
 fn reading_for_a_change_is_refused_as_the_change_is_and_counts_as_no_reading() {
     let world = World::with(Mode::WorkspaceWrite, Arc::new(Observations::default()));
-    let look = |path: &str, guard| world.files.read_for(path, &guard, 0, 99);
+    let look = |path: &str, guard| world.read_for(path, &guard, 0, 99);
     let refused = [
         ("a.txt", Guard::Edit, "FS_NOT_OBSERVED"),
         ("a.txt", Guard::Overwrite, "FS_NOT_OBSERVED"),
@@ -224,10 +224,7 @@ fn reading_for_a_change_is_refused_as_the_change_is_and_counts_as_no_reading() {
     std::fs::write(world.base.join("work/a.txt"), "somebody else").unwrap();
     assert_eq!(code(look("a.txt", Guard::Edit)), "FS_STALE_VERSION");
     let read_only = World::with(Mode::ReadOnly, Arc::new(Observations::default()));
-    let denied = read_only
-        .files
-        .read_for("none", &Guard::Edit, 0, 9)
-        .unwrap_err();
+    let denied = read_only.read_for("none", &Guard::Edit, 0, 9).unwrap_err();
     assert_eq!(denied.code(), "FS_SANDBOX_DENIED");
     assert!(denied.to_string().contains("read-only mode"));
 }
@@ -246,7 +243,7 @@ fn of_many_writers_with_one_version_one_wins() {
         };
         let won = std::thread::scope(|scope| {
             let writers: Vec<_> = (0..8)
-                .map(|_| scope.spawn(|| world.files.write(path, b"mine", &guard).is_ok()))
+                .map(|_| scope.spawn(|| world.write(path, b"mine", &guard).is_ok()))
                 .collect();
             writers
                 .into_iter()
@@ -264,33 +261,27 @@ fn removing_and_renaming_stay_within_the_fence_and_lose_nothing() {
     let work = world.base.join("work");
     symlink(world.base.join("out"), work.join("dir")).unwrap();
     std::fs::write(work.join("b.txt"), "b").unwrap();
-    assert_eq!(code(world.files.remove("dir/secret")), "FS_SANDBOX_DENIED");
+    assert_eq!(code(world.remove("dir/secret")), "FS_SANDBOX_DENIED");
     assert_eq!(
-        code(world.files.rename("dir/secret", "mine")),
+        code(world.rename("dir/secret", "mine")),
         "FS_SANDBOX_DENIED"
     );
     assert_eq!(
-        code(world.files.rename("b.txt", "dir/b.txt")),
+        code(world.rename("b.txt", "dir/b.txt")),
         "FS_SANDBOX_DENIED"
     );
-    assert_eq!(
-        code(world.files.rename("b.txt", "a.txt")),
-        "FS_STALE_VERSION"
-    );
-    assert_eq!(code(world.files.rename("none", "c.txt")), "FS_NOT_FOUND");
-    assert_eq!(
-        code(world.files.remove(&world.path("work"))),
-        "FS_SANDBOX_DENIED"
-    );
+    assert_eq!(code(world.rename("b.txt", "a.txt")), "FS_STALE_VERSION");
+    assert_eq!(code(world.rename("none", "c.txt")), "FS_NOT_FOUND");
+    assert_eq!(code(world.remove(&world.path("work"))), "FS_SANDBOX_DENIED");
     // The link goes, what it leads to stays.
-    world.files.remove("dir").unwrap();
+    world.remove("dir").unwrap();
     assert!(world.base.join("out/secret").exists());
-    world.files.rename("b.txt", "c.txt").unwrap();
+    world.rename("b.txt", "c.txt").unwrap();
     assert_eq!(world.text("work/c.txt"), "b");
     std::fs::create_dir(work.join("empty")).unwrap();
-    world.files.remove("empty").unwrap();
+    world.remove("empty").unwrap();
     std::fs::create_dir_all(work.join("full/x")).unwrap();
-    assert_eq!(code(world.files.remove("full")), "FS_IO_ERROR");
+    assert_eq!(code(world.remove("full")), "FS_IO_ERROR");
 }
 
 #[test]
@@ -300,16 +291,13 @@ fn home_inside_the_workspace_is_neither_written_nor_moved() {
     for path in ["home/settings.yaml", "home/new", "work/../home/.env"] {
         assert_eq!(code(put(&world, path)), "FS_SANDBOX_DENIED", "{path}");
     }
+    assert_eq!(code(world.rename("home", "elsewhere")), "FS_SANDBOX_DENIED");
     assert_eq!(
-        code(world.files.rename("home", "elsewhere")),
+        code(world.remove("home/settings.yaml")),
         "FS_SANDBOX_DENIED"
     );
     assert_eq!(
-        code(world.files.remove("home/settings.yaml")),
-        "FS_SANDBOX_DENIED"
-    );
-    assert_eq!(
-        code(world.files.rename("work/a.txt", "home/AGENTS.md")),
+        code(world.rename("work/a.txt", "home/AGENTS.md")),
         "FS_SANDBOX_DENIED"
     );
 }
@@ -333,7 +321,7 @@ fn a_link_swapped_in_while_writing_never_leads_out() {
         for _ in 0..500 {
             let _ = put(&world, "real/target");
             let _ = put(&world, "real/secret");
-            let _ = world.files.remove("real/secret");
+            let _ = world.remove("real/secret");
         }
         done.store(true, Ordering::Relaxed);
     });
@@ -342,4 +330,124 @@ fn a_link_swapped_in_while_writing_never_leads_out() {
         std::fs::read_dir(world.base.join("out")).unwrap().count(),
         1
     );
+}
+
+/// Answers the same to every intent, after doing something to the world.
+struct Says(Expect, Box<dyn Fn(&Intent) + Send + Sync>);
+
+#[async_trait::async_trait]
+impl crate::observe::WritePolicy for Says {
+    fn observed(&self, _: &Path, _: Option<&str>) {}
+
+    async fn intent(&self, intent: &Intent) -> Expect {
+        (self.1)(intent);
+        self.0.clone()
+    }
+}
+
+fn saying(expect: Expect, meanwhile: impl Fn(&Intent) + Send + Sync + 'static) -> World {
+    World::with(
+        Mode::WorkspaceWrite,
+        Arc::new(Says(expect, Box::new(meanwhile))),
+    )
+}
+
+#[test]
+fn the_policy_is_asked_before_every_change_and_for_every_guard() {
+    let asked: Arc<std::sync::Mutex<Vec<String>>> = Arc::default();
+    let noted = Arc::clone(&asked);
+    let world = saying(Expect::Any, move |intent| {
+        let name = intent.path.file_name().unwrap().to_string_lossy();
+        let there = if intent.version.is_some() {
+            ""
+        } else {
+            ", new"
+        };
+        let operation = intent.operation.as_str();
+        noted
+            .lock()
+            .unwrap()
+            .push(format!("{operation} {name}{there}"));
+    });
+    let version = world.files.stat("a.txt").unwrap().version;
+    world.read_for("a.txt", &Guard::Edit, 0, 9).unwrap();
+    world
+        .write("a.txt", b"1", &Guard::Version(version))
+        .unwrap();
+    world.write("a.txt", b"2", &Guard::Edit).unwrap();
+    world.write("b.txt", b"3", &Guard::Absent).unwrap();
+    world.write("b.txt", b"4", &Guard::Overwrite).unwrap();
+    world.rename("b.txt", "c.txt").unwrap();
+    world.remove("c.txt").unwrap();
+    // Refused anyway.
+    world.write("../out/x", b"", &Guard::Overwrite).unwrap_err();
+    world.write("none", b"", &Guard::Edit).unwrap_err();
+    let expected = [
+        "edit a.txt",
+        "write a.txt",
+        "edit a.txt",
+        "write b.txt, new",
+        "write b.txt",
+        "rename b.txt",
+        "rename c.txt, new",
+        "remove c.txt",
+    ];
+    assert_eq!(*asked.lock().unwrap(), expected);
+}
+
+#[test]
+fn a_denial_keeps_everything_as_it_was_and_says_why() {
+    let world = saying(Expect::Denied("not on a Sunday".to_owned()), |_| {});
+    let every: [Result<(), Error>; 5] = [
+        put(&world, "a.txt").map(drop),
+        put(&world, "deep/new").map(drop),
+        world.read_for("a.txt", &Guard::Edit, 0, 9).map(drop),
+        world.rename("a.txt", "b.txt"),
+        world.remove("a.txt"),
+    ];
+    for refused in every {
+        let error = refused.unwrap_err();
+        assert_eq!(error.code(), "FS_PERMISSION_DENIED");
+        assert!(
+            error
+                .to_string()
+                .ends_with("policy of this session: not on a Sunday")
+        );
+    }
+    assert_eq!(world.text("work/a.txt"), "alpha\nbeta\n");
+    assert!(!world.base.join("work/deep").exists());
+}
+
+#[test]
+fn what_is_allowed_holds_for_the_file_as_it_was_asked_about() {
+    // Changed between answer and change: what was answered is checked last.
+    let world = World::with(Mode::WorkspaceWrite, Arc::new(Observations::default()));
+    world.files.read("a.txt", 0, 1).unwrap();
+    let intent = world.files.intent(Operation::Write, "a.txt").unwrap();
+    let version = intent.version.clone().unwrap();
+    let allowed = Allowed::new(intent, Expect::Version(version));
+    std::fs::write(world.base.join("work/a.txt"), "somebody else").unwrap();
+    let refused = world
+        .files
+        .write("a.txt", b"new", &Guard::Overwrite, &allowed);
+    assert_eq!(code(refused), "FS_STALE_VERSION");
+    // Another file by now, whatever it is allowed.
+    let intent = world.files.intent(Operation::Write, "a.txt").unwrap();
+    let allowed = Allowed::new(intent, Expect::Any);
+    std::fs::write(world.base.join("work/other"), "other").unwrap();
+    std::fs::remove_file(world.base.join("work/a.txt")).unwrap();
+    symlink("other", world.base.join("work/a.txt")).unwrap();
+    let refused = world
+        .files
+        .write("a.txt", b"new", &Guard::Overwrite, &allowed);
+    assert_eq!(code(refused), "FS_STALE_VERSION");
+    assert_eq!(world.text("work/other"), "other");
+}
+
+#[test]
+fn a_removal_loses_nothing_that_was_not_read() {
+    let world = World::with(Mode::WorkspaceWrite, Arc::new(Observations::default()));
+    assert_eq!(code(world.remove("a.txt")), "FS_NOT_OBSERVED");
+    world.files.read("a.txt", 0, 1).unwrap();
+    world.remove("a.txt").unwrap();
 }

@@ -5,9 +5,13 @@ use std::sync::Arc;
 
 use dsh_session::Json;
 
-use super::events::{EventSpec, Mode, OnFailure, event};
-use super::listener::{EventContext, Listener, ListenerError, Subscription, Verdict};
+use super::events::{
+    EventSpec, Mode, OnFailure, assert_payload, assert_result, event, only_proceeds,
+};
+use super::listener::{EventContext, Listener, ListenerError, Verdict};
 use super::observers::Observers;
+use super::report::{Failure, Reports};
+use super::row::Row;
 use super::stamp::stamp;
 use crate::error::AgentError;
 
@@ -29,23 +33,20 @@ pub enum DispatchError<E> {
     Core(E),
 }
 
-struct Row {
-    listener: Arc<dyn Listener>,
-    subscriptions: Vec<Subscription>,
-}
-
-impl Row {
-    fn takes(&self, spec: &EventSpec, key: Option<&str>) -> bool {
-        self.subscriptions
-            .iter()
-            .any(|subscription| subscription.covers(spec.name, key))
-    }
+/// What a waterfall's core is called with.
+#[derive(Clone, Debug)]
+pub enum Entered {
+    /// Nobody settled it: the payload as the last listener left it.
+    Open(Json),
+    /// A listener settled it, with this result.
+    Settled(Json),
 }
 
 /// All listeners of an agent, in row order.
 pub struct Dispatch {
     rows: Vec<Row>,
     observers: Observers,
+    reports: Arc<Reports>,
 }
 
 impl Dispatch {
@@ -53,36 +54,42 @@ impl Dispatch {
     /// when any of them subscribes to an event that only tells.
     ///
     /// # Errors
-    /// [`AgentError::UnknownEvent`] where a subscription names no event of a run.
+    /// [`AgentError::Subscription`] where a run has no use for a subscription.
     pub fn new(listeners: Vec<Arc<dyn Listener>>) -> Result<Self, AgentError> {
-        let mut rows = Vec::with_capacity(listeners.len());
-        for listener in listeners {
-            let subscriptions = listener.subscriptions();
-            if let Some(unknown) = subscriptions
-                .iter()
-                .find(|subscription| event(&subscription.event).is_none())
-            {
-                return Err(AgentError::UnknownEvent {
-                    listener: listener.name().to_owned(),
-                    event: unknown.event.clone(),
-                });
-            }
-            rows.push(Row {
-                listener,
-                subscriptions,
-            });
-        }
-        let observers = Observers::new(
-            rows.iter()
-                .map(|row| (&row.listener, row.subscriptions.as_slice())),
-        );
-        Ok(Self { rows, observers })
+        let rows = listeners.into_iter().map(Row::new);
+        let rows = rows.collect::<Result<Vec<_>, _>>()?;
+        let reports = Arc::default();
+        Ok(Self {
+            observers: Observers::new(&rows, &reports),
+            rows,
+            reports,
+        })
+    }
+
+    /// Tells of listeners that fail, once for each row and event. `tell` must not wait.
+    #[must_use]
+    pub fn reporting(self, tell: impl Fn(&Failure) + Send + Sync + 'static) -> Self {
+        self.reports.to(Box::new(tell));
+        self
     }
 
     /// Whether anyone takes part in an event, so that a payload need not be made.
     #[must_use]
     pub fn listens(&self, name: &'static str, key: Option<&str>) -> bool {
         event(name).is_some_and(|spec| self.rows.iter().any(|row| row.takes(spec, key)))
+    }
+
+    /// Whether anyone who takes part may decide: for who must know beforehand
+    /// whether somebody could answer.
+    #[must_use]
+    pub fn decides(&self, name: &'static str, key: Option<&str>) -> bool {
+        event(name).is_some_and(|spec| {
+            let decides = |row: &&Row| row.listener.decides(name);
+            self.rows
+                .iter()
+                .filter(decides)
+                .any(|row| row.takes(spec, key))
+        })
     }
 
     /// Runs a waterfall around `core`, which is the host's own default.
@@ -100,67 +107,83 @@ impl Dispatch {
     where
         F: Future<Output = Result<Json, E>>,
     {
-        let spec = waterfall_spec(name);
+        let core = |entered| async {
+            match entered {
+                Entered::Open(payload) => core(payload).await,
+                Entered::Settled(result) => Ok(result),
+            }
+        };
+        self.waterfall_around(name, key, payload, cx, core).await
+    }
+
+    /// As [`Dispatch::waterfall`], with a core that also sees what a listener
+    /// settled, and makes the outcome of that.
+    ///
+    /// # Errors
+    /// As [`Dispatch::waterfall`].
+    pub async fn waterfall_around<E, F>(
+        &self,
+        name: &'static str,
+        key: Option<&str>,
+        payload: Json,
+        cx: &EventContext,
+        core: impl FnOnce(Entered) -> F,
+    ) -> Result<Json, DispatchError<E>>
+    where
+        F: Future<Output = Result<Json, E>>,
+    {
+        let spec = spec_of(name, Mode::Waterfall);
+        assert_payload(spec, &payload);
         let mut payload = payload;
-        let mut entered: Vec<(&Row, String)> = Vec::new();
+        let mut carried: Vec<(&Row, String)> = Vec::new();
         let mut settled = None;
-        for row in self.rows.iter().filter(|row| row.takes(spec, key)) {
-            let entry = match row.listener.enter(name, &payload, cx).await {
-                Ok(entry) => entry,
+        for (index, row) in self.taking(spec, key) {
+            let listener = &*row.listener;
+            self.observers.catch_up(index, listener).await;
+            let entered = match listener.enter(name, &payload, cx).await {
+                Ok(entry) => read_verdict(spec, listener, &payload, entry.verdict)
+                    .map(|read| (read, entry.carry)),
+                Err(error) => Err(error),
+            };
+            let (read, carry) = match entered {
+                Ok(entered) => entered,
                 Err(error) => {
-                    refuse_or_leave_out(spec, row, error)?;
+                    self.refuse_or_leave_out(spec, row, error)?;
                     continue;
                 }
             };
-            match entry.verdict {
+            match read {
                 Verdict::Proceed => {}
-                Verdict::Rewrite(next) => {
-                    match stamp(spec, row.listener.as_ref(), &[&payload], next) {
-                        Ok(next) => payload = next,
-                        Err(error) => {
-                            refuse_or_leave_out(spec, row, error)?;
-                            continue;
-                        }
-                    }
-                }
-                Verdict::Settle(result) if only_proceeds(spec, &result) => {}
+                Verdict::Rewrite(next) => payload = next,
                 Verdict::Settle(result) => {
-                    match stamp(spec, row.listener.as_ref(), &[&payload], result) {
-                        Ok(result) => {
-                            settled = Some(result);
-                            break;
-                        }
-                        Err(error) => {
-                            refuse_or_leave_out(spec, row, error)?;
-                            continue;
-                        }
-                    }
+                    settled = Some(result);
+                    break;
                 }
             }
-            if let Some(carry) = entry.carry {
-                entered.push((row, carry));
+            if let Some(carry) = carry {
+                carried.push((row, carry));
             }
         }
         let known = payload.clone();
-        let mut outcome = match settled {
-            Some(result) => result,
-            None => core(payload).await.map_err(DispatchError::Core)?,
-        };
-        for (row, carry) in entered.into_iter().rev() {
-            let left = match row.listener.leave(name, carry, &outcome, cx).await {
+        let entered = settled.map_or_else(|| Entered::Open(payload), Entered::Settled);
+        let mut outcome = core(entered).await.map_err(DispatchError::Core)?;
+        assert_result(spec, &outcome);
+        for (row, carry) in carried.into_iter().rev() {
+            let listener = &*row.listener;
+            let left = match listener.leave(name, carry, &outcome, cx).await {
                 Ok(None) => continue,
-                Ok(Some(result)) => stamp(spec, row.listener.as_ref(), &[&known, &outcome], result)
-                    .or_else(|error| {
-                        refuse_or_leave_out(spec, row, error).map(|()| outcome.clone())
-                    }),
-                Err(error) => refuse_or_leave_out(spec, row, error).map(|()| outcome.clone()),
+                Ok(Some(result)) => read_outcome(spec, listener, &[&known, &outcome], result),
+                Err(error) => Err(error),
             };
-            outcome = left?;
+            match left {
+                Ok(result) => outcome = result,
+                Err(error) => self.refuse_or_leave_out(spec, row, error)?,
+            }
         }
         Ok(outcome)
     }
 
-    /// Asks in row order; the first answer wins, with the row that gave it.
+    /// Asks in row order; the first answer wins.
     ///
     /// # Errors
     /// A failed listener where the event's rule is to refuse.
@@ -171,75 +194,137 @@ impl Dispatch {
         payload: &Json,
         cx: &EventContext,
     ) -> Result<Option<Json>, DispatchError<std::convert::Infallible>> {
-        let spec = event(name)
-            .filter(|spec| spec.mode == Mode::Decide)
-            .expect("a decided event of the table");
-        for row in self.rows.iter().filter(|row| row.takes(spec, key)) {
-            let answer = row
-                .listener
-                .decide(name, payload, cx)
-                .await
-                .and_then(|answer| {
-                    answer
-                        .map(|answer| stamp(spec, row.listener.as_ref(), &[], answer))
-                        .transpose()
-                });
+        let spec = spec_of(name, Mode::Serial);
+        assert_payload(spec, payload);
+        for (index, row) in self.taking(spec, key) {
+            let listener = &*row.listener;
+            self.observers.catch_up(index, listener).await;
+            let answer = match listener.decide(name, payload, cx).await {
+                Ok(None) => continue,
+                Ok(Some(answer)) => read_result(spec, listener, &[], answer),
+                Err(error) => Err(error),
+            };
             match answer {
-                Ok(None) => {}
-                Ok(Some(answer)) => return Ok(Some(answer)),
-                Err(error) => refuse_or_leave_out(spec, row, error)?,
+                Ok(answer) => return Ok(Some(answer)),
+                Err(error) => self.refuse_or_leave_out(spec, row, error)?,
             }
         }
         Ok(None)
     }
 
-    /// Tells observers; returns at once.
+    /// Tells observers; returns at once. The payload is made once, and only
+    /// where somebody listens.
     pub fn notify(&self, name: &'static str, key: Option<&str>, payload: impl FnOnce() -> Json) {
-        self.observers.tell(name, key, payload);
+        let spec = event(name).filter(|spec| spec.mode.only_tells());
+        self.observers
+            .tell(spec.expect("a told event of the table"), key, payload);
+    }
+
+    /// Tells observers, and waits until all were told: an event of the mode `parallel`.
+    pub async fn notify_all(
+        &self,
+        name: &'static str,
+        key: Option<&str>,
+        payload: impl FnOnce() -> Json,
+    ) {
+        let spec = spec_of(name, Mode::Parallel);
+        self.observers.tell(spec, key, payload);
+        self.observers.told(&self.rows, spec, key).await;
+    }
+
+    /// Waits until all who take an event were told what there was to tell.
+    pub async fn told(&self, name: &'static str) {
+        let spec = event(name).expect("an event of the table");
+        self.observers.told(&self.rows, spec, None).await;
     }
 
     /// Waits until every observer has been told what there was to tell.
     pub async fn settle(&self) {
         self.observers.settle().await;
     }
-}
 
-fn waterfall_spec(name: &'static str) -> &'static EventSpec {
-    event(name)
-        .filter(|spec| spec.mode == Mode::Waterfall)
-        .expect("a waterfall of the table")
-}
-
-/// A settled `allow` of `tools/pre-execute` only proceeds: no listener speaks
-/// for the others (wit/plugin.wit, `verdict`).
-fn only_proceeds(spec: &EventSpec, result: &Json) -> bool {
-    #[derive(serde::Deserialize)]
-    struct Decision {
-        kind: String,
+    fn taking<'a>(
+        &'a self,
+        spec: &'static EventSpec,
+        key: Option<&'a str>,
+    ) -> impl Iterator<Item = (usize, &'a Row)> {
+        let takes = move |(_, row): &(usize, &Row)| row.takes(spec, key);
+        self.rows.iter().enumerate().filter(takes)
     }
-    spec.name == "tools/pre-execute"
-        && serde_json::from_str::<Decision>(result.as_str())
-            .is_ok_and(|decision| decision.kind == "allow")
-}
 
-fn refuse_or_leave_out<E>(
-    spec: &EventSpec,
-    row: &Row,
-    error: ListenerError,
-) -> Result<(), DispatchError<E>> {
-    match spec.on_failure {
-        OnFailure::LeaveOut => Ok(()),
-        // It was never asked to decide, only to watch.
-        OnFailure::Refuse if !row.listener.decides(spec.name) => Ok(()),
-        OnFailure::Refuse => {
-            let listener = row.listener.name().to_owned();
-            Err(DispatchError::Listener {
-                listener,
-                event: spec.name,
-                error,
-            })
+    fn refuse_or_leave_out<E>(
+        &self,
+        spec: &'static EventSpec,
+        row: &Row,
+        error: ListenerError,
+    ) -> Result<(), DispatchError<E>> {
+        // One that was never asked to decide, only to watch, refuses nothing.
+        let refuses = spec.on_failure == OnFailure::Refuse && row.listener.decides(spec.name);
+        self.reports.failed(&*row.listener, spec, &error, refuses);
+        if !refuses {
+            return Ok(());
         }
+        Err(DispatchError::Listener {
+            listener: row.listener.name().to_owned(),
+            event: spec.name,
+            error,
+        })
     }
+}
+
+fn spec_of(name: &'static str, mode: Mode) -> &'static EventSpec {
+    event(name)
+        .filter(|spec| spec.mode == mode)
+        .expect("an event of the table, in its mode")
+}
+
+fn nonsense(what: String) -> ListenerError {
+    ListenerError::new("INVALID", what)
+}
+
+/// A verdict as the host goes on with it: checked, and with its drafts stamped.
+fn read_verdict(
+    spec: &EventSpec,
+    listener: &dyn Listener,
+    payload: &Json,
+    verdict: Verdict,
+) -> Result<Verdict, ListenerError> {
+    Ok(match verdict {
+        Verdict::Proceed => Verdict::Proceed,
+        Verdict::Rewrite(by) => {
+            let next = spec.rewritten(payload, &by).map_err(nonsense)?;
+            Verdict::Rewrite(stamp(spec, listener, &[payload], next)?)
+        }
+        Verdict::Settle(result) if only_proceeds(spec, &result) => Verdict::Proceed,
+        Verdict::Settle(result) => {
+            Verdict::Settle(read_result(spec, listener, &[payload], result)?)
+        }
+    })
+}
+
+fn read_outcome(
+    spec: &EventSpec,
+    listener: &dyn Listener,
+    known: &[&Json],
+    outcome: Json,
+) -> Result<Json, ListenerError> {
+    if !spec.leaves {
+        return Err(nonsense(format!(
+            "the outcome of {} cannot be changed",
+            spec.name
+        )));
+    }
+    read_result(spec, listener, known, outcome)
+}
+
+fn read_result(
+    spec: &EventSpec,
+    listener: &dyn Listener,
+    known: &[&Json],
+    result: Json,
+) -> Result<Json, ListenerError> {
+    spec.check_result(&result).map_err(nonsense)?;
+    stamp(spec, listener, known, result)
 }
 
 #[cfg(test)]

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use dsh_plugin::api::{Entry as ApiEntry, Verdict as ApiVerdict};
-use dsh_plugin::{CallContext, CallError};
+use dsh_plugin::{CallContext, CallError, Sense};
 use dsh_session::Json;
 
+use super::events::event;
 use super::listener::{
     Entry, EventContext, Listener, ListenerError, Standing, Subscription, Verdict,
 };
@@ -14,12 +15,52 @@ use crate::log::Log;
 use crate::ports::CallIdentity;
 use crate::tools::CallScope;
 
+/// What the host can make use of, by the table: whatever else a component
+/// answers is a failure of its own, and counts towards its quarantine.
+struct ByTheTable;
+
+impl Sense for ByTheTable {
+    fn verdict(&self, name: &str, verdict: &ApiVerdict) -> Result<(), String> {
+        let Some(spec) = event(name) else {
+            return Ok(());
+        };
+        match verdict {
+            ApiVerdict::Proceed => Ok(()),
+            // What stays as it was is not at hand here; it is checked with the rest.
+            ApiVerdict::Rewrite(_) if spec.rewrites.is_empty() => {
+                Err(format!("the payload of {name} cannot be rewritten"))
+            }
+            ApiVerdict::Rewrite(text) => spec.check_rewrite(&read("payload", text)?),
+            ApiVerdict::Settle(text) => spec.check_result(&read("result", text)?),
+        }
+    }
+
+    fn outcome(&self, name: &str, outcome: &str) -> Result<(), String> {
+        match event(name) {
+            Some(spec) if !spec.leaves => Err(format!("the outcome of {name} cannot be changed")),
+            Some(spec) => spec.check_result(&read("result", outcome)?),
+            None => Ok(()),
+        }
+    }
+
+    fn decision(&self, name: &str, answer: &str) -> Result<(), String> {
+        event(name).map_or(Ok(()), |spec| spec.check_result(&read("answer", answer)?))
+    }
+}
+
+fn read(what: &str, text: &str) -> Result<Json, String> {
+    Json::normalise(text).map_err(|error| format!("its {what} is {error}"))
+}
+
 /// A row's listener.
+#[derive(Clone)]
 pub struct ComponentListener {
     row: String,
     sources: Vec<String>,
     subscriptions: Vec<Subscription>,
     dispatch: dsh_plugin::Dispatch,
+    /// Another instance, for what it listens to beside the turn.
+    beside: Option<dsh_plugin::Dispatch>,
     identity: Arc<CallIdentity>,
     log: Arc<Log>,
 }
@@ -40,13 +81,18 @@ impl ComponentListener {
             .map(|own| Subscription {
                 event: own.event.clone(),
                 only: own.only.clone(),
+                beside: own.beside,
             })
             .collect();
+        let sense: Arc<dyn Sense> = Arc::new(ByTheTable);
+        let beside = mounted.subscriptions().iter().any(|own| own.beside);
+        let beside = beside.then(|| mounted.dispatch()).flatten();
         Self {
             row: mounted.id().to_owned(),
             sources,
             subscriptions,
-            dispatch,
+            dispatch: dispatch.with_sense(sense),
+            beside,
             identity,
             log,
         }
@@ -80,8 +126,7 @@ fn failed(error: CallError) -> ListenerError {
 }
 
 fn json(what: &str, text: &str) -> Result<Json, ListenerError> {
-    Json::normalise(text)
-        .map_err(|error| ListenerError::new("INVALID", format!("its {what} is {error}")))
+    read(what, text).map_err(|what| ListenerError::new("INVALID", what))
 }
 
 #[async_trait]
@@ -99,6 +144,18 @@ impl Listener for ComponentListener {
 
     fn decides(&self, event: &str) -> bool {
         self.dispatch.may_decide(event)
+    }
+
+    fn is_entered(&self) -> bool {
+        self.dispatch.is_entered()
+    }
+
+    fn beside(&self) -> Option<Arc<dyn Listener>> {
+        let other = Self {
+            dispatch: self.beside.clone()?,
+            ..self.clone()
+        };
+        Some(Arc::new(other))
     }
 
     fn subscriptions(&self) -> Vec<Subscription> {
@@ -162,15 +219,13 @@ impl Listener for ComponentListener {
             .transpose()
     }
 
-    async fn notify(&self, event: &str, payloads: &[Json]) {
+    async fn notify(&self, event: &str, payloads: &[Json]) -> Result<(), ListenerError> {
         let payloads = payloads
             .iter()
             .map(|payload| payload.as_str().to_owned())
             .collect();
-        // Observation is left out where it fails; the row's own quarantine counts the failure.
-        let _ = self
-            .dispatch
-            .notify(&self.context(event, None), event, payloads)
-            .await;
+        let context = self.context(event, None);
+        let told = self.dispatch.notify(&context, event, payloads).await;
+        told.map_err(failed)
     }
 }

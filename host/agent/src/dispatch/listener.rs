@@ -3,6 +3,8 @@
 //! part by the same door, so that a policy can become a component later without
 //! the chain noticing.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use dsh_session::Json;
 
@@ -15,6 +17,8 @@ pub struct Subscription {
     pub event: String,
     /// Kinds of `session/event`, tool names of `tools/…`; none means all.
     pub only: Vec<String>,
+    /// Told beside the turn, by [`Listener::beside`]; for events that are only told.
+    pub beside: bool,
 }
 
 impl Subscription {
@@ -24,15 +28,8 @@ impl Subscription {
         Self {
             event: event.to_owned(),
             only: Vec::new(),
+            beside: false,
         }
-    }
-
-    /// Whether this subscription covers an event of that key (event kind or tool name).
-    #[must_use]
-    pub fn covers(&self, event: &str, key: Option<&str>) -> bool {
-        self.event == event
-            && (self.only.is_empty()
-                || key.is_some_and(|key| self.only.iter().any(|only| only == key)))
     }
 }
 
@@ -144,6 +141,17 @@ pub trait Listener: Send + Sync {
         true
     }
 
+    /// Whether the caller is inside of a call of it, so that it cannot be entered.
+    fn is_entered(&self) -> bool {
+        false
+    }
+
+    /// Who is told what it listens to beside the turn, and shares no memory with
+    /// it; without one it is told itself.
+    fn beside(&self) -> Option<Arc<dyn Listener>> {
+        None
+    }
+
     /// What it takes part in; read once, when it is mounted.
     fn subscriptions(&self) -> Vec<Subscription>;
 
@@ -179,5 +187,7 @@ pub trait Listener: Send + Sync {
     }
 
     /// An event that tells; what happened while the listener was busy comes together.
-    async fn notify(&self, _event: &str, _payloads: &[Json]) {}
+    async fn notify(&self, _event: &str, _payloads: &[Json]) -> Result<(), ListenerError> {
+        Ok(())
+    }
 }

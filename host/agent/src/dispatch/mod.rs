@@ -10,36 +10,33 @@
 //! Listeners that are only told something get it from a queue of their own, in
 //! order and in batches, and never hold up a turn.
 //!
-//! | event | mode | payload | result |
-//! | --- | --- | --- | --- |
-//! | `agent/pre-step` | waterfall | `{turn, step, messages}`, those claimed | `{kind: "enter", messages}` or `{kind: "reject"}` |
-//! | `agent/request` | waterfall | `{turn, step, config}` | the configuration |
-//! | `agent/request-error` | waterfall | `{turn, step, provider, failure, retryPolicy}` | `{kind: "retry", delayMs?}` or `null` |
-//! | `system-prompt/assemble` | waterfall | `{sections, contexts}`, each `{name, order, text}` | the same |
-//! | `tools/pre-execute` | waterfall | a call | `{kind: "allow"}`, `{kind: "deny", reason?}`, `{kind: "ask", reason?}` |
-//! | `tools/execute` | waterfall | a call, `timeoutMs?`; `deadlineMs` may be set | `{content, isError, value?, meta?}` |
-//! | `tools/post-execute` | waterfall | a call, `result` | `{kind: "accept", content? or value?, additionalContexts?}` or `{kind: "block", feedback, additionalContexts?}` |
-//! | `agent/turn-stopping` | decide | `{turn}` | `{messages}` for one more step |
-//! | `approval/request` | decide | `{id, toolName, callId?, reason?, arguments?}` | `{outcome}` |
-//! | `session/event` | notify | the event | |
-//! | `agent/status` | notify | `{status}` | |
-//! | `agent/error` | notify | `{turn, step, error}` | |
-//! | `agent/session-start` | notify | `{source}` | |
-//! | `tools/result` | notify | a call, `result` | |
+//! The events are in `table.rs`, from which `docs/events/` is made: what each
+//! tells, what it lets one decide, and the rule for who fails. Payloads are made
+//! once, and only where somebody listens.
 //!
-//! A call is `{turn, step, callId, name, arguments, raw}`: the arguments' value,
-//! and the text that the model wrote. Arguments cannot be rewritten; a rewritten
-//! payload of `tools/…` is what the listeners further in see.
+//! A listener answers by that table or has failed: no JSON, another shape, a
+//! change where none is allowed count as much as a trap. Arguments of a call and
+//! the place where something happens cannot be rewritten, so no listener shows
+//! the next one another world.
 
+mod absent;
 mod chain;
 mod component;
+#[cfg(test)]
+mod docs;
 mod events;
+mod files;
 mod listener;
 mod observers;
+mod report;
+mod row;
 mod stamp;
+mod table;
 
-pub use chain::{Dispatch, DispatchError};
+pub use chain::{Dispatch, DispatchError, Entered};
 pub use component::ComponentListener;
-pub use events::{EventSpec, Mode, OnFailure, event};
+pub use events::{EventSpec, Mode, OnFailure, check_subscription, event, events};
+pub use files::FileEvents;
 pub use listener::{Entry, EventContext, Listener, ListenerError, Standing, Subscription, Verdict};
+pub use report::Failure;
 pub(crate) use stamp::own_message;

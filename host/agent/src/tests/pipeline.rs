@@ -287,7 +287,7 @@ async fn an_answerer_allows_once_or_rejects() {
         setup.listeners.push(Arc::new(FakeListener {
             name: "person",
             event: "approval/request",
-            decide: Some(Box::new(move |_| Some(json(answer)))),
+            enter: Some(Box::new(move |_| Ok(Entry::settle(json(answer))))),
             ..FakeListener::default()
         }));
         assert_eq!(asked(setup).await.1, expected);

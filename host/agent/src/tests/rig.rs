@@ -718,12 +718,13 @@ impl Listener for FakeListener {
         Ok(self.decide.as_ref().and_then(|decide| decide(payload)))
     }
 
-    async fn notify(&self, event: &str, payloads: &[Json]) {
+    async fn notify(&self, event: &str, payloads: &[Json]) -> Result<(), ListenerError> {
         if let Some(told) = &self.told {
             for payload in payloads {
                 let _ = told.send((event.to_owned(), payload.clone()));
             }
         }
+        Ok(())
     }
 }
 

@@ -5,8 +5,8 @@
 
 use dsh_session::{Json, Value, ValueKind};
 
-/// A schema of the subset, ready to check values with.
-#[derive(Clone, Debug)]
+/// A schema of the subset, ready to check values with. The default takes everything.
+#[derive(Clone, Debug, Default)]
 pub struct Schema {
     kind: Option<Type>,
     one_of: Vec<Schema>,
@@ -63,6 +63,18 @@ impl Schema {
         let mut found = Vec::new();
         self.check(value, "", &mut found);
         found
+    }
+
+    /// What is wrong with one member of an object, by a schema of the object.
+    pub(crate) fn check_member(&self, name: &str, object: Value<'_>, found: &mut Vec<String>) {
+        let value = object.get(name);
+        match (value, self.properties.iter().find(|(own, _)| own == name)) {
+            (None, _) if self.required.iter().any(|required| required == name) => {
+                found.push(format!("missing required property {}", quoted(name)));
+            }
+            (Some(value), Some((_, schema))) => schema.check(value, name, found),
+            _ => {}
+        }
     }
 
     fn check(&self, value: Value<'_>, path: &str, found: &mut Vec<String>) {

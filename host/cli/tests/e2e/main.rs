@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod arrows;
+mod compaction;
 mod configuration;
 mod differences;
 mod doctor;

@@ -71,13 +71,13 @@ pub(super) static EVENTS: &[Event] = &[
     ),
     asked(
         "fs/write-intent",
-        "which file is about to be written, and with what",
-        "stop writes of files, and change them",
+        "which file is about to be written, removed or renamed",
+        "stop writes and removals of files",
     ),
     asked(
         "llm/stream",
-        "the whole conversation, and every answer as it arrives",
-        "change answers as they arrive",
+        "the whole conversation, before each request to a model",
+        "stop requests to a model, and answer in its place",
     ),
     asked(
         "session-telemetry/record",
