@@ -148,6 +148,7 @@ fn no_official_component_is_granted_more_than_it_needs() {
     let wanted = BTreeMap::from([
         ("compaction-basic", "session llm"),
         ("context-pressure", ""),
+        ("fs-observation-policy", "observe decide"),
         ("llm-deepseek", "route"),
         ("llm-scripted", "route"),
         ("repeat-tool-reminder", "observe decide"),
