@@ -101,7 +101,7 @@ fn the_table_says_what_the_bundles_mount() {
         .keys()
         .filter(|id| !table.contains_key(*id))
         .collect();
-    assert_eq!(ours, ["llm-scripted"]);
+    assert_eq!(ours, ["llm-scripted", "time-context"]);
 }
 
 /// So that a patch guarded by `name`, as copied from upstream's dump, still applies.
@@ -115,7 +115,7 @@ fn mounted_rows_have_upstreams_package_name_and_come_from_its_bundle() {
     for row in composition
         .rows
         .iter()
-        .filter(|row| row.id != "llm-scripted")
+        .filter(|row| !["llm-scripted", "time-context"].contains(&row.id.as_str()))
     {
         let (name, origin) = &upstream[&row.id];
         assert!(
@@ -143,8 +143,10 @@ fn no_official_component_is_granted_more_than_it_needs() {
         })
         .collect();
     let wanted = BTreeMap::from([
+        ("agent-instructions", "workspace session observe decide"),
         ("llm-deepseek", "route"),
         ("llm-scripted", "route"),
+        ("skill-filesystem", "workspace session observe decide"),
         ("system-prompt", ""),
         ("tool-bash", "process session"),
         ("tool-fs", "workspace"),
