@@ -144,13 +144,18 @@ fn no_official_component_is_granted_more_than_it_needs() {
         .collect();
     let wanted = BTreeMap::from([
         ("agent-instructions", "workspace session observe decide"),
+        ("compaction-basic", "session llm"),
         ("llm-deepseek", "route"),
         ("llm-scripted", "route"),
+        ("repeat-tool-reminder", "observe decide"),
         ("skill-filesystem", "workspace session observe decide"),
+        ("spill-policy", "decide spill"),
         ("system-prompt", ""),
+        ("timeout-policy", "decide"),
         ("tool-bash", "process session"),
         ("tool-fs", "workspace"),
         ("tool-fs-search", "workspace spill"),
+        ("tool-result-pruner", "session"),
         ("tool-todo", "journal"),
     ]);
     assert_eq!(
