@@ -139,9 +139,8 @@ pub(crate) fn compose_at(
 
 /// Parts of the host that a row switches off. Without `sandbox-policy` the mode
 /// is the narrowest.
-const SWITCHES: [&str; 5] = [
+const SWITCHES: [&str; 4] = [
     "agent-default-model",
-    "fs-observation-policy",
     "headless-runner",
     "sandbox-policy",
     "session-title",

@@ -17,10 +17,7 @@ use dsh_http::{Allowed, Client, Origin, Reach};
 use dsh_model::{ComponentAdapter, Gateway, Models, RouteGrant};
 use dsh_plugin::port::PortSet;
 use dsh_profile::{Composition, CredentialStore, Environment, PluginData, Row};
-use dsh_sandbox::{
-    Expect, Intent, Mode, Observations, RunnerKind, Sandbox, SandboxConfig, SessionConfig,
-    SessionSandbox, WritePolicy,
-};
+use dsh_sandbox::{Mode, RunnerKind, Sandbox, SandboxConfig, SessionConfig, SessionSandbox};
 use dsh_session::{Kind, Value};
 use dsh_store::Writer;
 
@@ -79,8 +76,7 @@ impl Run {
             session: id.clone(),
         };
         let file_events = Arc::new(FileEvents::default());
-        let policy = write_policy(composed, &file_events);
-        let files = sandbox(composed, &log, &id, opened.cwd, &writer, policy)?;
+        let files = sandbox(composed, &log, &id, opened.cwd, &writer, &file_events)?;
         let inbox = Arc::new(InboxPort::default());
         let gateway = gateway(composed)?;
         let identity = |ports: PortSet| {
@@ -197,44 +193,13 @@ pub(crate) fn guards_home(rows: &Composition) -> bool {
     written.and_then(serde_json::Value::as_bool).unwrap_or(true)
 }
 
-fn write_policy(composed: &Composed, events: &Arc<FileEvents>) -> Arc<dyn WritePolicy> {
-    if composed.rows.host("fs-observation-policy").is_none() {
-        return Arc::clone(events) as Arc<dyn WritePolicy>;
-    }
-    Arc::new(Observing {
-        seen: Observations::default(),
-        events: Arc::clone(events),
-    })
-}
-
-/// The rule of observations, where no listener wants something else.
-struct Observing {
-    seen: Observations,
-    events: Arc<FileEvents>,
-}
-
-#[async_trait]
-impl WritePolicy for Observing {
-    fn observed(&self, path: &Path, version: Option<&str>) {
-        self.seen.observed(path, version);
-        self.events.observed(path, version);
-    }
-
-    async fn intent(&self, intent: &Intent) -> Expect {
-        match self.events.intent(intent).await {
-            Expect::Any => self.seen.intent(intent).await,
-            other => other,
-        }
-    }
-}
-
 fn sandbox(
     composed: &Composed,
     log: &Arc<Log>,
     id: &str,
     root: PathBuf,
     writer: &Writer,
-    policy: Arc<dyn WritePolicy>,
+    file_events: &Arc<FileEvents>,
 ) -> Result<SessionSandbox, Failure> {
     let home = composed.place.home.path();
     let sandbox = machine(&composed.env, home, guards_home(&composed.rows))?;
@@ -250,7 +215,7 @@ fn sandbox(
             ("DSH_SESSION_ID".to_owned(), id.to_owned()),
             ("DSH_SESSION_JSONL".to_owned(), path(writer.path())),
         ],
-        policy,
+        policy: Arc::<FileEvents>::clone(file_events),
         escalation: None,
         output: None,
     }))

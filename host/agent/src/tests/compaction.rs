@@ -953,3 +953,23 @@ async fn the_measure_of_a_run_is_that_of_its_log_at_every_step() {
     assert_eq!(fakes[0].seen.lock().unwrap().len(), 2);
     assert!(said.lock().unwrap().is_empty());
 }
+
+/// A log may be sound to read and have steps that upstream's measure refuses.
+#[tokio::test]
+async fn steps_that_do_not_fit_cost_the_anchor_and_not_the_measure() {
+    let rig = Rig::saying(vec![text("one")]);
+    rig.run(&long("first")).await;
+    let anchored = rig.log.measure().unwrap();
+    let step = || json(r#"{"turn":9,"step":9}"#);
+    rig.log.record(Kind::StepEnd, step()).unwrap();
+    let whole = rig
+        .log
+        .read(|session| meter::measure(session.events_from(Seq(0))));
+    assert_eq!(whole.unwrap_err().code(), "TOKEN_METER_REFUSED");
+    let measured = rig.log.measure().unwrap();
+    assert!(
+        measured > 600 && measured.abs_diff(anchored) < 20,
+        "{measured} {anchored}"
+    );
+    assert_eq!(rig.log.measure().unwrap(), measured);
+}
