@@ -145,6 +145,7 @@ fn no_official_component_is_granted_more_than_it_needs() {
     let wanted = BTreeMap::from([
         ("agent-instructions", "workspace session observe decide"),
         ("compaction-basic", "session llm"),
+        ("fs-observation-policy", "observe decide"),
         ("llm-deepseek", "route"),
         ("llm-scripted", "route"),
         ("repeat-tool-reminder", "observe decide"),
