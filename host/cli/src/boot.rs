@@ -139,10 +139,11 @@ pub(crate) fn compose_at(
 
 /// Parts of the host that a row switches off. Without `sandbox-policy` the mode
 /// is the narrowest.
-const SWITCHES: [&str; 4] = [
+const SWITCHES: [&str; 5] = [
     "agent-default-model",
     "headless-runner",
     "sandbox-policy",
+    "session-projection",
     "session-title",
 ];
 

@@ -187,6 +187,13 @@ impl Seen {
             .collect()
     }
 
+    /// What a list of sessions shows of the session under this key.
+    fn view(&self, key: &str) -> Value {
+        let ended = self.scratch.sessions_command(["list", "--json"]);
+        let rows: Value = serde_json::from_str(&ended.stdout).unwrap();
+        rows[0]["projections"]["values"][key].clone()
+    }
+
     fn data_of(&self, kind: &str) -> Vec<Value> {
         let events = self.record.events().iter();
         events
@@ -340,6 +347,21 @@ rows! {
         // Nor has this.
         patch: json!({"limits": {"output": "8KiB"}}),
         configured: |seen| seen.tools().contains("glob") && !seen.results().contains("89--"),
+    }
+    the_row_of_the_stats "session-stats" {
+        works: |seen| seen.view("sessionStats")["turns"] == 1,
+        patch: json!({"config": {"key": "stats"}}),
+        configured: |seen| seen.view("stats")["turns"] == 1 && seen.view("sessionStats").is_null(),
+    }
+    the_row_of_the_usage "token-meter" {
+        works: |seen| seen.view("tokenUsage")["outputTokens"].as_u64() > Some(0),
+        patch: json!({"config": {"key": "usage"}}),
+        configured: |seen| seen.view("usage").is_object() && seen.view("tokenUsage").is_null(),
+    }
+    the_row_of_the_pressure "context-pressure" {
+        works: |seen| seen.view("contextPressure")["contextWindow"].as_u64() > Some(0),
+        patch: json!({"config": {"key": "pressure"}}),
+        configured: |seen| seen.view("pressure").is_object() && seen.view("contextPressure").is_null(),
     }
     the_row_of_the_todo_list "tool-todo" {
         script: calls("todo_write", &json!({"todos": [
