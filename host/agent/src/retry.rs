@@ -19,12 +19,14 @@ use crate::turn::Stop;
 /// The longest wait that is kept, in milliseconds; what a timer of upstream takes.
 const MAX_DELAY_MS: f64 = 2_147_483_647.0;
 
-/// Asks the listeners; true once it is time for another attempt.
+/// Asks the listeners; true once it is time for another attempt. `spoke` says
+/// that the failed one had said something by then.
 pub(crate) async fn is_wanted(
     step: &Step<'_>,
     provider: &str,
     policy: &RetryPolicy,
     failure: &LlmFailure,
+    spoke: bool,
 ) -> Result<bool, Stop> {
     let dispatch = &step.agent.dispatch;
     if !dispatch.listens("agent/request-error", None) {
@@ -39,7 +41,8 @@ pub(crate) async fn is_wanted(
         payload
             .json("failure", &failure.to_json())
             .json("retryPolicy", &describe(policy))
-            .u64("retries", chain.retries);
+            .u64("retries", chain.retries)
+            .bool("spoke", spoke);
     });
     let context = step.context();
     let asked = dispatch.waterfall("agent/request-error", None, payload, &context, |_| async {

@@ -32,7 +32,8 @@ fn decide(payload: Json<'_>, cap: Option<f64>, random: f64) -> Option<Answer> {
     if !always {
         let code = failure.get("code")?.string()?;
         let mut codes = policy.get("retryableCodes")?.items();
-        let retryable = codes.any(|known| known.string().is_some_and(|known| known == code));
+        let listed = codes.any(|known| known.string().is_some_and(|known| known == code));
+        let retryable = listed || is_overload(&code, failure) || is_cut(&code, payload);
         if !retryable || retry > policy.get("maxRetries")?.whole()? {
             return None;
         }
@@ -57,6 +58,19 @@ fn decide(payload: Json<'_>, cap: Option<f64>, random: f64) -> Option<Answer> {
     } else {
         Answer::Retry(delay)
     })
+}
+
+/// The provider has no room just now: by the code that DeepSeek's stream ends
+/// with, or by the statuses that others answer with. Retryable on every route.
+fn is_overload(code: &str, failure: Json<'_>) -> bool {
+    let status = failure.get("status").and_then(Json::whole);
+    code == "INSUFFICIENT_SYSTEM_RESOURCE" || matches!(status, Some(503 | 529))
+}
+
+/// The answer ended before its end and before anything of it was said, so that
+/// nobody would read it twice.
+fn is_cut(code: &str, payload: Json<'_>) -> bool {
+    code == "STREAM_CLOSED" && payload.get("spoke").and_then(Json::bool) == Some(false)
 }
 
 /// Twice as long each time, up to `longest`, and off by a share of `jitter`.

@@ -58,6 +58,23 @@ fn what_is_not_retryable_or_was_retried_enough_is_left_to_others() {
 }
 
 #[test]
+fn an_overloaded_provider_and_a_silent_cut_are_retried_on_every_route() {
+    let ask = |failure: Value, spoke: bool| {
+        let payload =
+            json!({"retryPolicy": normal(), "failure": failure, "retries": 0, "spoke": spoke});
+        answer(&payload.to_string(), None, 0.5) != Answer::Delegate
+    };
+    let cut = || json!({"code": "STREAM_CLOSED"});
+    let overloaded = || json!({"code": "INSUFFICIENT_SYSTEM_RESOURCE"});
+    assert!(ask(overloaded(), true));
+    assert!(ask(json!({"code": "HTTP_529", "status": 529}), true));
+    assert!(ask(json!({"code": "OTHER", "status": 503}), true));
+    assert!(!ask(json!({"code": "HTTP_418", "status": 418}), false));
+    assert!(ask(cut(), false));
+    assert!(!ask(cut(), true));
+}
+
+#[test]
 fn what_the_provider_asks_for_is_waited_for_as_far_as_the_policy_goes() {
     let failure = |ms: f64| json!({"code": "RATE_LIMIT", "providerRetryAfterMs": ms});
     assert_eq!(
