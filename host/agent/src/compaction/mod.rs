@@ -40,7 +40,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use dsh_model::LlmFailure;
 use dsh_plugin::api::{JsonText, Plan, PluginError, Situation, Summary, Trigger};
-use dsh_session::{Kind, Session, Value};
+use dsh_session::{Kind, Session};
 
 pub use component::ComponentCompactor;
 pub use error::CompactionError;

@@ -63,10 +63,10 @@ pub(crate) fn working(compactions: usize) -> impl FnMut(&Recorded) -> Answer + S
 /// One that has nothing to do any more.
 fn ending() -> impl FnMut(&Recorded) -> Answer + Send + 'static {
     |request| {
-        let words = if is_compaction(request) {
-            "A summary."
-        } else {
-            "Went on."
+        let words = match (has_tools(request), is_compaction(request)) {
+            (false, _) => "A title",
+            (true, true) => "A summary.",
+            (true, false) => "Went on.",
         };
         say(words).answer()
     }
@@ -366,6 +366,9 @@ fn an_overflow_is_recovered_from_without_a_word() {
     let scratch = Scratch::new();
     let mut refused = false;
     let mock = Mock::with(move |request| {
+        if !has_tools(request) {
+            return say("A title").answer();
+        }
         if is_compaction(request) {
             return say("Somebody asked for a note.").answer();
         }
