@@ -32,5 +32,6 @@ mod sessions;
 mod sessions_mend;
 mod signals;
 mod support;
+mod titles;
 mod told;
 mod whole_runs;
