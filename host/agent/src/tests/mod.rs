@@ -5,6 +5,7 @@ mod auxiliary;
 mod compaction;
 mod differences;
 mod ends;
+mod events;
 mod header;
 mod inbox;
 mod inbox_port;
