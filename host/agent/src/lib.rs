@@ -54,6 +54,7 @@ mod turn;
 
 pub mod compaction;
 pub mod dispatch;
+pub mod projection;
 pub mod prompt;
 pub mod tools;
 

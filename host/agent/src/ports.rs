@@ -11,6 +11,7 @@ use dsh_session::{Draft, Event, Json, Kind, Seq, Session, Value, estimate};
 
 use crate::error::AgentError;
 use crate::log::Log;
+use crate::projection::Projections;
 use crate::tools::CallScope;
 
 /// A page of events or messages ends here, in bytes (wit/host.wit `session`).
@@ -44,7 +45,7 @@ impl CallIdentity {
 }
 
 /// FNV-1a, which is fixed for all time, unlike the standard library's hasher.
-fn seed(parts: &[&str]) -> u64 {
+pub(crate) fn seed(parts: &[&str]) -> u64 {
     let bytes = parts.iter().flat_map(|part| part.bytes().chain([0xff]));
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
@@ -130,24 +131,39 @@ fn draft(row: &str, event: &NewEvent) -> Result<Draft, PluginError> {
 }
 
 /// `session` over an agent's log.
-pub struct SessionPort(Arc<Log>);
+pub struct SessionPort {
+    log: Arc<Log>,
+    projections: Option<Arc<Projections>>,
+}
 
 impl SessionPort {
     /// Of this log.
     #[must_use]
     pub fn new(log: Arc<Log>) -> Self {
-        Self(log)
+        Self {
+            log,
+            projections: None,
+        }
+    }
+
+    /// With the read models of the same log.
+    #[must_use]
+    pub fn with_projections(self, projections: Option<Arc<Projections>>) -> Self {
+        Self {
+            projections,
+            ..self
+        }
     }
 }
 
 #[async_trait]
 impl SessionView for SessionPort {
     fn header(&self) -> JsonText {
-        self.0.read(|session| session.header().line())
+        self.log.read(|session| session.header().line())
     }
 
     fn length(&self) -> u32 {
-        self.0.read(length)
+        self.log.read(length)
     }
 
     fn events(
@@ -156,7 +172,7 @@ impl SessionView for SessionPort {
         limit: u32,
         kinds: &[String],
     ) -> Result<Vec<JsonText>, PluginError> {
-        self.0.read(|session| {
+        self.log.read(|session| {
             let events = session.events_from(Seq(u64::from(first)));
             let lines = events.filter_map(|event| match event {
                 Ok(event) => of_kinds(&event, kinds).then(|| Ok(event.line())),
@@ -167,7 +183,7 @@ impl SessionView for SessionPort {
     }
 
     fn last(&self, kinds: &[String], before: Option<u32>) -> Result<Option<JsonText>, PluginError> {
-        self.0.read(|session| {
+        self.log.read(|session| {
             let end = before.map_or(session.next_seq(), |before| Seq(u64::from(before)));
             // The newest of each kind is in memory, and mostly it is what is asked for.
             let known = kinds
@@ -188,7 +204,7 @@ impl SessionView for SessionPort {
     }
 
     fn surface(&self) -> Result<SurfaceView, PluginError> {
-        let view = self.0.metered(|session, meter| {
+        let view = self.log.metered(|session, meter| {
             let nodes = meter.nodes().iter().map(|&(at, price)| {
                 let event = node(session, at)?;
                 Ok(Node {
@@ -206,7 +222,7 @@ impl SessionView for SessionPort {
     }
 
     fn messages(&self, first: u32, limit: u32) -> Result<Vec<JsonText>, PluginError> {
-        self.0.read(|session| {
+        self.log.read(|session| {
             let nodes = session.surface().nodes().iter().skip(first as usize);
             let texts = nodes.map(|&at| {
                 let event = node(session, at)?;
@@ -218,10 +234,10 @@ impl SessionView for SessionPort {
     }
 
     fn measure(&self) -> Result<Charge, PluginError> {
-        let tokens = self.0.measure().map_err(|error| unmeasured(&error))?;
+        let tokens = self.log.measure().map_err(|error| unmeasured(&error))?;
         Ok(Charge {
             tokens: count(tokens),
-            context_window: self.0.read(context_window),
+            context_window: self.log.read(context_window),
         })
     }
 
@@ -231,8 +247,12 @@ impl SessionView for SessionPort {
         messages.iter().map(price).collect()
     }
 
-    async fn projection(&self, _key: &str) -> Result<Option<JsonText>, PluginError> {
-        Ok(None)
+    async fn projection(&self, key: &str) -> Result<Option<JsonText>, PluginError> {
+        let Some(projections) = &self.projections else {
+            return Ok(None);
+        };
+        let view = projections.view(key).await;
+        Ok(view.map(|view| view.as_str().to_owned()))
     }
 }
 

@@ -141,9 +141,9 @@ pub(crate) fn compose_at(
 /// is the narrowest.
 const SWITCHES: [&str; 5] = [
     "agent-default-model",
-    "fs-observation-policy",
     "headless-runner",
     "sandbox-policy",
+    "session-projection",
     "session-title",
 ];
 

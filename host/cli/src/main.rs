@@ -19,6 +19,7 @@ mod open;
 #[cfg(test)]
 mod played_tests;
 mod plugin;
+mod projections;
 mod report;
 mod result;
 mod route;

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use async_trait::async_trait;
 use dsh_agent::compaction::{Compactor, Compactors, ComponentCompactor};
 use dsh_agent::dispatch::{ComponentListener, Dispatch, FileEvents, Listener, check_subscription};
+use dsh_agent::projection::Projections;
 use dsh_agent::prompt::{ComponentPrompt, HostFacts, PromptSource, Prompts};
 use dsh_agent::tools::{ComponentTool, ToolRegistry};
 use dsh_agent::{
@@ -15,12 +16,9 @@ use dsh_agent::{
 };
 use dsh_http::{Allowed, Client, Origin, Reach};
 use dsh_model::{ComponentAdapter, Gateway, Models, RouteGrant};
-use dsh_plugin::port::PortSet;
+use dsh_plugin::port::{PortSet, Watch};
 use dsh_profile::{Composition, CredentialStore, Environment, PluginData, Row};
-use dsh_sandbox::{
-    Expect, Intent, Mode, Observations, RunnerKind, Sandbox, SandboxConfig, SessionConfig,
-    SessionSandbox, WritePolicy,
-};
+use dsh_sandbox::{Mode, RunnerKind, Sandbox, SandboxConfig, SessionConfig, SessionSandbox};
 use dsh_session::{Kind, Value};
 use dsh_store::Writer;
 
@@ -30,6 +28,7 @@ use crate::credentials::FromStore;
 use crate::exit::Failure;
 use crate::kv::SessionKv;
 use crate::open;
+use crate::projections;
 use crate::report;
 use crate::route::Route;
 use crate::stream::Stream;
@@ -41,6 +40,7 @@ pub(crate) struct Run {
     pub(crate) log: Arc<Log>,
     /// Of a run whose events are the output.
     pub(crate) stream: Option<Stream>,
+    projections: Option<Arc<Projections>>,
     writer: Arc<Writer>,
     files: SessionSandbox,
 }
@@ -72,6 +72,8 @@ impl Run {
             pin_permissions(&log, preset).map_err(Failure::of)?;
         }
 
+        let projections = projections::start(composed, &mounts, &log, opened.source)?;
+
         let kv = SessionKv {
             data: PluginData::at(&composed.place.home),
             profile: composed.profile.clone(),
@@ -79,8 +81,7 @@ impl Run {
             session: id.clone(),
         };
         let file_events = Arc::new(FileEvents::default());
-        let policy = write_policy(composed, &file_events);
-        let files = sandbox(composed, &log, &id, opened.cwd, &writer, policy)?;
+        let files = sandbox(composed, &log, &id, opened.cwd, &writer, &file_events)?;
         let inbox = Arc::new(InboxPort::default());
         let gateway = gateway(composed)?;
         let identity = |ports: PortSet| {
@@ -90,7 +91,7 @@ impl Run {
                 agent_id: id.clone(),
             })
         };
-        let ports = ports(&log, &files, &inbox, kv);
+        let ports = ports(&log, &files, &inbox, kv, projections.clone());
         let llm = LlmPort::new(
             Arc::clone(&log),
             auxiliary(&mounts, &gateway),
@@ -124,6 +125,7 @@ impl Run {
             agent,
             log,
             stream,
+            projections,
             writer,
             files,
         })
@@ -138,6 +140,9 @@ impl Run {
     /// and no command is left.
     pub(crate) async fn close(&self) -> Result<(), Failure> {
         let disposed = self.agent.dispose().await.map_err(Failure::of);
+        if let Some(projections) = &self.projections {
+            projections.close().await;
+        }
         let closed = self.writer.close().await.map_err(|error| {
             Failure::of(format_args!(
                 "the log {} is not complete: {error}",
@@ -197,44 +202,13 @@ pub(crate) fn guards_home(rows: &Composition) -> bool {
     written.and_then(serde_json::Value::as_bool).unwrap_or(true)
 }
 
-fn write_policy(composed: &Composed, events: &Arc<FileEvents>) -> Arc<dyn WritePolicy> {
-    if composed.rows.host("fs-observation-policy").is_none() {
-        return Arc::clone(events) as Arc<dyn WritePolicy>;
-    }
-    Arc::new(Observing {
-        seen: Observations::default(),
-        events: Arc::clone(events),
-    })
-}
-
-/// The rule of observations, where no listener wants something else.
-struct Observing {
-    seen: Observations,
-    events: Arc<FileEvents>,
-}
-
-#[async_trait]
-impl WritePolicy for Observing {
-    fn observed(&self, path: &Path, version: Option<&str>) {
-        self.seen.observed(path, version);
-        self.events.observed(path, version);
-    }
-
-    async fn intent(&self, intent: &Intent) -> Expect {
-        match self.events.intent(intent).await {
-            Expect::Any => self.seen.intent(intent).await,
-            other => other,
-        }
-    }
-}
-
 fn sandbox(
     composed: &Composed,
     log: &Arc<Log>,
     id: &str,
     root: PathBuf,
     writer: &Writer,
-    policy: Arc<dyn WritePolicy>,
+    file_events: &Arc<FileEvents>,
 ) -> Result<SessionSandbox, Failure> {
     let home = composed.place.home.path();
     let sandbox = machine(&composed.env, home, guards_home(&composed.rows))?;
@@ -250,7 +224,7 @@ fn sandbox(
             ("DSH_SESSION_ID".to_owned(), id.to_owned()),
             ("DSH_SESSION_JSONL".to_owned(), path(writer.path())),
         ],
-        policy,
+        policy: Arc::<FileEvents>::clone(file_events),
         escalation: None,
         output: None,
     }))
@@ -293,18 +267,29 @@ fn mode(log: &Log) -> Mode {
     .unwrap_or(Mode::ReadOnly)
 }
 
-fn ports(log: &Arc<Log>, files: &SessionSandbox, inbox: &Arc<InboxPort>, kv: SessionKv) -> PortSet {
-    let watch = RowWatch::new(Arc::clone(log), |quarantine| {
+/// Logs and reports rows that are put out of use.
+pub(crate) fn watch(log: &Arc<Log>) -> Arc<dyn Watch> {
+    Arc::new(RowWatch::new(Arc::clone(log), |quarantine| {
         report::line(format_args!(
             "row {}: out of use after {} failures in a row, the last: {}",
             quarantine.row, quarantine.failures, quarantine.reason
         ));
-    });
+    }))
+}
+
+fn ports(
+    log: &Arc<Log>,
+    files: &SessionSandbox,
+    inbox: &Arc<InboxPort>,
+    kv: SessionKv,
+    projections: Option<Arc<Projections>>,
+) -> PortSet {
+    let session = SessionPort::new(Arc::clone(log)).with_projections(projections);
     PortSet {
         inbox: Some(Arc::<InboxPort>::clone(inbox)),
         kv: Some(Arc::new(kv)),
-        watch: Some(Arc::new(watch)),
-        session: Some(Arc::new(SessionPort::new(Arc::clone(log)))),
+        watch: Some(watch(log)),
+        session: Some(Arc::new(session)),
         journal: Some(Arc::new(JournalPort::new(Arc::clone(log)))),
         workspace: Some(Arc::new(files.clone())),
         spill: Some(Arc::new(files.clone())),

@@ -6,14 +6,18 @@
 //! and a state may be stored: under the component's digest, its configuration,
 //! and the version that its spec names.
 //!
+//! Keys fail apart: what one of them does well says nothing about another, and
+//! three failures in a row at one put the row out of use.
+//!
 //! What is left of the machine is the bits of a NaN, which processors do not
 //! agree on. The engine could make them one, for all components and at some cost
 //! to each; states are therefore not to be carried from one kind of machine to
 //! another.
 
-use std::sync::Arc;
+use std::future::Future;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::api::{JsonText, ProjectionSpec};
+use crate::api::{JsonText, PluginError, ProjectionSpec};
 use crate::call::CallContext;
 use crate::capability::Phase;
 use crate::contract::v0_1::ProjectionGuest;
@@ -29,14 +33,14 @@ pub struct Projection {
     shared: Arc<Shared>,
 }
 
-fn call<'a>(function: &'static str, ctx: &'a CallContext) -> Call<'a> {
+fn call<'a>(function: &'static str, ctx: &'a CallContext, key: &'a str) -> Call<'a> {
     Call {
         function,
         ctx,
         phase: Phase::Fold,
         timed: true,
         place: None,
-        event: "",
+        event: key,
     }
 }
 
@@ -54,45 +58,94 @@ impl Projection {
         self.shared.projections()
     }
 
-    /// The next state; no state means the first.
+    /// The next state; no state means the first. `accept` makes what the caller
+    /// keeps of it, or says why it is no state.
     ///
     /// # Errors
-    /// As every call: [`CallError`].
-    pub async fn fold(
+    /// As every call: [`CallError`]; [`CallError::Nonsense`] for a state that was
+    /// not accepted, which is a failure of the component's.
+    pub async fn fold<T>(
         &self,
         ctx: &CallContext,
         key: &str,
         state: Option<JsonText>,
         events: Vec<JsonText>,
-    ) -> Result<JsonText, CallError> {
-        let key = key.to_owned();
+        accept: impl FnOnce(&str) -> Result<T, String> + Send,
+    ) -> Result<T, CallError>
+    where
+        T: Send,
+    {
+        let name = key.to_owned();
         let body = |mut live: Live<ProjectionGuest>| async move {
             let state = live
                 .guest
-                .call_fold(&mut live.store, &key, state.as_ref(), &events)
+                .call_fold(&mut live.store, &name, state.as_ref(), &events)
                 .await;
             (live, state.map(|state| state.map_err(Into::into)))
         };
-        let folded = self.warm.call(None, call("projection.fold", ctx), body);
-        Ok(folded.await?.1)
+        self.accepted(call("projection.fold", ctx, key), body, accept)
+            .await
     }
 
-    /// What is shown of a state.
+    /// What is shown of a state; `accept` as for [`Projection::fold`].
     ///
     /// # Errors
-    /// As every call: [`CallError`].
-    pub async fn view(
+    /// As [`Projection::fold`].
+    pub async fn view<T>(
         &self,
         ctx: &CallContext,
         key: &str,
         state: JsonText,
-    ) -> Result<JsonText, CallError> {
-        let key = key.to_owned();
+        accept: impl FnOnce(&str) -> Result<T, String> + Send,
+    ) -> Result<T, CallError>
+    where
+        T: Send,
+    {
+        let name = key.to_owned();
         let body = |mut live: Live<ProjectionGuest>| async move {
-            let view = live.guest.call_view(&mut live.store, &key, &state).await;
+            let view = live.guest.call_view(&mut live.store, &name, &state).await;
             (live, view.map(|view| view.map_err(Into::into)))
         };
-        let viewed = self.warm.call(None, call("projection.view", ctx), body);
-        Ok(viewed.await?.1)
+        self.accepted(call("projection.view", ctx, key), body, accept)
+            .await
+    }
+
+    async fn accepted<T, Fut>(
+        &self,
+        call: Call<'_>,
+        body: impl FnOnce(Live<ProjectionGuest>) -> Fut + Send + 'static,
+        accept: impl FnOnce(&str) -> Result<T, String> + Send,
+    ) -> Result<T, CallError>
+    where
+        T: Send,
+        Fut: Future<
+                Output = (
+                    Live<ProjectionGuest>,
+                    wasmtime::Result<Result<JsonText, PluginError>>,
+                ),
+            > + Send
+            + 'static,
+    {
+        let (function, event) = (call.function, call.event);
+        let kept = Mutex::new(None);
+        let check = |text: &JsonText| match accept(text) {
+            Ok(value) => {
+                *kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
+                Ok(())
+            }
+            Err(reason) => Err(CallError::Nonsense {
+                row: self.shared.id().to_owned(),
+                function,
+                event: event.to_owned(),
+                reason,
+            }),
+        };
+        self.warm.call_checked(None, call, body, check).await?;
+        let kept = kept.into_inner().unwrap_or_else(PoisonError::into_inner);
+        // It was accepted, or there was an error.
+        kept.ok_or_else(|| CallError::Gone {
+            row: self.shared.id().to_owned(),
+            function,
+        })
     }
 }

@@ -59,18 +59,10 @@ fn the_shipped_rows_evaluate_without_a_problem() {
         .components()
         .map(|row| row.id.as_str())
         .collect();
-    assert_eq!(
-        components,
-        [
-            "system-prompt",
-            "tool-bash",
-            "tool-fs",
-            "tool-fs-search",
-            "tool-todo",
-            "llm-deepseek",
-            "llm-scripted"
-        ]
-    );
+    // What each of them is granted is held in `tests/rows.rs`.
+    for id in ["system-prompt", "tool-bash", "llm-deepseek", "llm-scripted"] {
+        assert!(components.contains(&id), "{id}: {components:?}");
+    }
     assert_eq!(
         composition.host("agent-default-model").unwrap().config,
         json!({"provider": "deepseek-official", "model": "deepseek-v4-flash"})
@@ -128,7 +120,8 @@ fn an_expression_outside_of_the_grammar_leaves_its_row_out_and_no_other() {
         "{message}"
     );
     let composition = case.rows(patch).unwrap();
-    assert_eq!(composition.components().count(), 6);
+    let whole = case.rows("").unwrap().components().count();
+    assert_eq!(composition.components().count(), whole - 1);
     assert!(
         case.problem("- id: tool-todo\n  disabled: !!js ctx.x\n")
             .contains("ctx.x")

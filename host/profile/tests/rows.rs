@@ -101,8 +101,11 @@ fn the_table_says_what_the_bundles_mount() {
         .keys()
         .filter(|id| !table.contains_key(*id))
         .collect();
-    assert_eq!(ours, ["llm-scripted"]);
+    assert_eq!(ours, OURS);
 }
+
+/// Rows that upstream's profile does not have, in the order of their names.
+const OURS: [&str; 3] = ["context-pressure", "llm-scripted", "session-stats"];
 
 /// So that a patch guarded by `name`, as copied from upstream's dump, still applies.
 #[test]
@@ -115,7 +118,7 @@ fn mounted_rows_have_upstreams_package_name_and_come_from_its_bundle() {
     for row in composition
         .rows
         .iter()
-        .filter(|row| row.id != "llm-scripted")
+        .filter(|row| !OURS.contains(&&*row.id))
     {
         let (name, origin) = &upstream[&row.id];
         assert!(
@@ -143,12 +146,21 @@ fn no_official_component_is_granted_more_than_it_needs() {
         })
         .collect();
     let wanted = BTreeMap::from([
+        ("compaction-basic", "session llm"),
+        ("context-pressure", ""),
+        ("fs-observation-policy", "observe decide"),
         ("llm-deepseek", "route"),
         ("llm-scripted", "route"),
+        ("repeat-tool-reminder", "observe decide"),
+        ("session-stats", ""),
+        ("spill-policy", "decide spill"),
         ("system-prompt", ""),
+        ("timeout-policy", "decide"),
+        ("token-meter", ""),
         ("tool-bash", "process session"),
         ("tool-fs", "workspace"),
         ("tool-fs-search", "workspace spill"),
+        ("tool-result-pruner", "session"),
         ("tool-todo", "journal"),
     ]);
     assert_eq!(

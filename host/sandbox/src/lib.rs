@@ -50,7 +50,7 @@ pub use fence::{Fence, Refusal, is_secret};
 pub use helper::{HELPER_ARGUMENT, landlock_exec_main};
 pub use mode::{Mode, UnknownMode};
 pub use names::Alias;
-pub use observe::{Expect, Intent, Observations, Operation, Unguarded, WritePolicy};
+pub use observe::{Expect, Intent, Operation, Unguarded, WritePolicy};
 pub use session::{
     Enforcement, Escalation, OutputSink, RunnerKind, Sandbox, SandboxConfig, SessionConfig,
     SessionSandbox, Stream,

@@ -11,9 +11,7 @@
 //! A tool that reads for a change ([`dsh_plugin::port::Workspace::read_for`])
 //! and then makes it asks twice.
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
 
@@ -94,39 +92,5 @@ impl WritePolicy for Unguarded {
 
     async fn intent(&self, _: &Intent) -> Expect {
         Expect::Any
-    }
-}
-
-/// Replace only what was read and is still so. One per agent, in memory only:
-/// a resumed session starts with none.
-#[derive(Debug, Default)]
-pub struct Observations(Mutex<HashMap<PathBuf, Option<String>>>);
-
-impl Observations {
-    fn of(&self, path: &Path) -> Option<Option<String>> {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(path)
-            .cloned()
-    }
-}
-
-#[async_trait]
-impl WritePolicy for Observations {
-    fn observed(&self, path: &Path, version: Option<&str>) {
-        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        seen.insert(path.to_path_buf(), version.map(str::to_owned));
-    }
-
-    async fn intent(&self, intent: &Intent) -> Expect {
-        let edit = intent.operation == Operation::Edit;
-        match self.of(&intent.path) {
-            _ if intent.operation == Operation::Rename => Expect::Any,
-            Some(Some(version)) => Expect::Version(version),
-            _ if edit => Expect::Refused,
-            Some(None) => Expect::Absent,
-            None => Expect::Unobserved,
-        }
     }
 }

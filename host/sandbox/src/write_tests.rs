@@ -1,11 +1,15 @@
+use std::collections::HashMap;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
 
 use super::*;
 use crate::files::tests::World;
 use crate::mode::Mode;
-use crate::observe::Observations;
+use crate::observe::WritePolicy;
 
 fn put(world: &World, path: &str) -> Result<Metadata, Error> {
     world.write(path, b"new", &Guard::Overwrite)
@@ -336,7 +340,7 @@ fn a_link_swapped_in_while_writing_never_leads_out() {
 struct Says(Expect, Box<dyn Fn(&Intent) + Send + Sync>);
 
 #[async_trait::async_trait]
-impl crate::observe::WritePolicy for Says {
+impl WritePolicy for Says {
     fn observed(&self, _: &Path, _: Option<&str>) {}
 
     async fn intent(&self, intent: &Intent) -> Expect {
@@ -450,4 +454,38 @@ fn a_removal_loses_nothing_that_was_not_read() {
     assert_eq!(code(world.remove("a.txt")), "FS_NOT_OBSERVED");
     world.files.read("a.txt", 0, 1).unwrap();
     world.remove("a.txt").unwrap();
+}
+
+/// Replace only what was read and is still so: the rule that the component
+/// `fs-observation` has.
+#[derive(Debug, Default)]
+struct Observations(Mutex<HashMap<PathBuf, Option<String>>>);
+
+impl Observations {
+    fn of(&self, path: &Path) -> Option<Option<String>> {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(path)
+            .cloned()
+    }
+}
+
+#[async_trait]
+impl WritePolicy for Observations {
+    fn observed(&self, path: &Path, version: Option<&str>) {
+        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.insert(path.to_path_buf(), version.map(str::to_owned));
+    }
+
+    async fn intent(&self, intent: &Intent) -> Expect {
+        let edit = intent.operation == Operation::Edit;
+        match self.of(&intent.path) {
+            _ if intent.operation == Operation::Rename => Expect::Any,
+            Some(Some(version)) => Expect::Version(version),
+            _ if edit => Expect::Refused,
+            Some(None) => Expect::Absent,
+            None => Expect::Unobserved,
+        }
+    }
 }

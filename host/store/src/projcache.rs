@@ -3,7 +3,7 @@
 //! Everything in it can be folded from the logs again, so it may be late, be gone or be refused, and nothing else may
 //! happen for it: a failure is for a warning. It must never be *ahead* of a log, for a state that knows events which a
 //! crash took away would be believed. So a checkpoint is taken first, then the log is flushed, and only then the file
-//! replaced ([`Keeper::write`]).
+//! replaced.
 //!
 //! The file is upstream's, byte for byte, and both may use the same one. It is written whole: a temporary file, synced,
 //! then renamed over the old one, then the directory synced. Two processes of ours take turns by an OS lock beside the
@@ -11,20 +11,23 @@
 //! takes no lock and keeps its table in memory; running beside it, the later of two writers wins, and what is lost is
 //! time.
 //!
-//! Nothing here is used by a headless run, as upstream mounts its cache in the web profile only.
+//! A run writes it (`dsh_agent::projection`), where upstream mounts its cache in the web profile only: lists of sessions
+//! show what is in it. It holds the sessions that were written last, up to [`LARGEST`], as it is written whole.
 
 mod document;
-mod keeper;
+pub mod made;
 mod policy;
 
 #[cfg(test)]
 mod document_tests;
 #[cfg(test)]
-mod keeper_tests;
+mod made_tests;
 #[cfg(test)]
 mod policy_tests;
 #[cfg(test)]
 mod projcache_tests;
+#[cfg(test)]
+mod write_tests;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -38,8 +41,7 @@ use crate::StoreError;
 use crate::lock::label;
 use crate::storage::{Disk, Held, Storage, read};
 
-pub use document::Records;
-pub use keeper::{Keeper, cold_snapshot};
+pub use document::{LARGEST, Records};
 pub use policy::{Due, WRITE_EVERY_EVENTS, WRITE_INTERVAL, WritePoints};
 
 /// The folder of the file below `$DSH_HOME`.
@@ -64,6 +66,14 @@ impl ProjectionCache {
     /// [`StoreError::ProjectionCache`] when there is a file that is no cache of this version; it is left alone.
     pub fn open(home: &Path) -> Result<ProjectionCache, StoreError> {
         Self::with_storage(home.join(CACHE_DIR).join(CACHE_FILE), Arc::new(Disk))
+    }
+
+    /// [`ProjectionCache::open`] without a look at the file: whoever reads or writes sees what it is.
+    pub fn at(home: &Path) -> ProjectionCache {
+        ProjectionCache {
+            path: home.join(CACHE_DIR).join(CACHE_FILE),
+            storage: Arc::new(Disk),
+        }
     }
 
     /// The file at `path`, on another file system.

@@ -1,12 +1,12 @@
-//! A file that is there is replaced or edited only after the agent read it, and
-//! only while it is what was read (spec/loop.md §15.2).
+//! A file that is there is replaced, edited or removed only after the agent read
+//! it, and only while it is what was read (spec/loop.md §15.2). A rename loses
+//! nothing, so it is left alone.
 //!
 //! The component remembers, the host acts: it tells every version that a read or
 //! a change met, asks what a write must meet, and checks that in the same step
 //! as the write. What is remembered belongs to one agent's instance and is
 //! nowhere else. A resumed session begins without it, and so does an instance
 //! that takes the place of one that broke: then files have to be read again.
-//! Removing and renaming are left to the tool that does it.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -128,7 +128,7 @@ impl Seen {
         let not_observed = |condition: Object| condition.string("code", "FS_NOT_OBSERVED").build();
         let operation = text(intent, "operation");
         let edit = event == EDIT;
-        if !edit && operation.is_some_and(|operation| operation != "write") {
+        if !edit && operation.is_some_and(|operation| operation == "rename") {
             return None;
         }
         // A path that is missing was never met.
@@ -188,7 +188,8 @@ mod tests {
             ),
             (WRITE, "write", "/w/other", Some(unread)),
             (EDIT, "edit", "/w/other", Some(refused)),
-            (WRITE, "remove", "/w/a", None),
+            (WRITE, "remove", "/w/a", Some(version_2)),
+            (WRITE, "remove", "/w/other", Some(unread)),
             (WRITE, "rename", "/w/other", None),
         ];
         for (event, operation, path, expected) in table {

@@ -1,13 +1,15 @@
 //! What the official components share.
 //!
 //! [`json`] reads and writes JSON text without losing any of it; [`follow`] says
-//! which of a component's own messages the model sees. The rest is the part of
+//! which of a component's own messages the model sees; [`fold`] reads events for
+//! projections. The rest is the part of
 //! the contract that several use: bindings that a component's own refer to, so
 //! that one `Error` goes through all of them, and the panic hook that makes a
 //! panic readable, as a component without WASI has no stderr. What a component
 //! does not call it does not import, though the bindings are here.
 
 pub mod disk;
+pub mod fold;
 pub mod follow;
 pub mod host;
 pub mod json;

@@ -8,17 +8,17 @@ use crate::recording::Recording;
 
 /// Kinds of events that a run of this build writes. What is commented out comes
 /// with its component.
-const KINDS: [&str; 21] = [
+const KINDS: [&str; 25] = [
     "agent/inbox/spliced",
     "approval/asked",
     "approval/decided",
     "approval/policy",
     "assistant/chunk",
     "assistant/message",
-    // "compaction/end",
-    // "compaction/prune",
-    // "compaction/start",
-    // "compaction/summary",
+    "compaction/end",
+    "compaction/prune",
+    "compaction/start",
+    "compaction/summary",
     // "llm/retry",
     // "llm/retry-started",
     "permission/preset",
@@ -58,11 +58,11 @@ const SOURCES: [&str; 1] = [
     // "skill-invocation",
     "user",
 ];
-const PLUGINS: [&str; 3] = [
+const PLUGINS: [&str; 4] = [
     "@deepseek-ai/dsh-system-prompt",
     "compact",
     "dsh-session-title-llm",
-    // "repeat-tool-reminder",
+    "repeat-tool-reminder",
 ];
 
 /// Why it cannot be played, in words that sort together; nothing where it can be.

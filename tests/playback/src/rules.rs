@@ -58,12 +58,7 @@ pub struct Outcome {
 }
 
 /// All rules, in the order in which they are applied.
-pub const RULES: [Rule; 12] = [
-    Rule {
-        name: "untitled",
-        why: "runs have no titles yet",
-        apply: untitled,
-    },
+pub const RULES: [Rule; 11] = [
     Rule {
         name: "older-log",
         why: "recorded before the inbox and the route were logged, when a step began behind its \
@@ -130,12 +125,6 @@ pub const RULES: [Rule; 12] = [
         apply: touched_instructions,
     },
 ];
-
-fn untitled(pair: &mut Pair<'_>) -> bool {
-    let before = pair.theirs.len();
-    pair.theirs.retain(|event| event.kind != "session/title");
-    pair.theirs.len() < before
-}
 
 fn older_log(pair: &mut Pair<'_>) -> bool {
     if !pair.recording.is_old() {

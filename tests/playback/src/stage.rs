@@ -140,12 +140,31 @@ fn preset(recording: &Recording, asks: bool) -> &'static str {
 /// to the log, or what they say depends on it.
 const FIXED: [&str; 6] = ["bash", "edit", "glob", "grep", "read", "write"];
 
-/// The effort that its adapter took where nobody asked for one.
-fn default_effort(recording: &Recording) -> Option<Value> {
-    let header = recording.of("request/header").next()?;
-    let header = &header.data["header"];
-    let own = header["adapterDefaults"]["reasoningEffort"] == true;
-    own.then(|| header["config"]["reasoningEffort"].clone())
+/// What its adapter was set up with, where that shows: the effort that it took
+/// where nobody asked for one, and how much the model holds.
+fn adapter(recording: &Recording) -> Map<String, Value> {
+    let mut config = Map::new();
+    let header = live(recording)
+        .iter()
+        .find(|event| event.kind == "request/header");
+    let header = header.map_or(&Value::Null, |event| &event.data["header"]);
+    if header["adapterDefaults"]["reasoningEffort"] == true {
+        config.insert(
+            "reasoningEffort".into(),
+            header["config"]["reasoningEffort"].clone(),
+        );
+    }
+    let context = live(recording)
+        .iter()
+        .find(|event| event.kind == "request/context");
+    if let Some(window) = context.and_then(|event| event.data["contextWindow"].as_u64()) {
+        let model = &header["config"]["model"];
+        config.insert(
+            "models".into(),
+            json!([{"id": model, "contextWindow": window}]),
+        );
+    }
+    config
 }
 
 /// Rows that a recording's host had or had not, and the player in place of tools.
@@ -160,8 +179,13 @@ fn patch(recording: &Recording, player: &str) -> Value {
         off("tool-fs-search"),
         json!({"id": "system-prompt", "config": {"includeRuntimeContext": snapshot}}),
     ];
-    if let Some(effort) = default_effort(recording) {
-        patch.push(json!({"id": "llm-deepseek", "config": {"reasoningEffort": effort}}));
+    let adapter = adapter(recording);
+    if !adapter.is_empty() {
+        patch.push(json!({"id": "llm-deepseek", "config": adapter}));
+    }
+    if let Some(summary) = recording.of("compaction/summary").next() {
+        let config = json!({"maxTokens": summary.data["maxTokens"]});
+        patch.push(json!({"id": "compaction-basic", "config": config}));
     }
     let row = json!({
         "id": "player",

@@ -1,5 +1,6 @@
 //! The official policy components in the pipeline of a call: what each makes of
-//! a result, a deadline, a row of equal calls (spec/loop.md §7.2, §7.3, §12.1).
+//! a result, a deadline, a row of equal calls, a file that is to be changed
+//! (spec/loop.md §7.2, §7.3, §12.1, §15.2).
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -8,6 +9,7 @@ use async_trait::async_trait;
 use dsh_plugin::api::PluginError;
 use dsh_plugin::port::{PortSet, Spill};
 use dsh_plugin::{Engine, EngineConfig, Grants, Limits, Mounted, Row};
+use dsh_sandbox::{Expect, Intent, Operation, WritePolicy};
 use dsh_session::{Json, Kind, Value};
 use serde_json::json;
 
@@ -16,7 +18,7 @@ use super::rig::{
     waiting_tool,
 };
 use crate::CancelCause;
-use crate::dispatch::{Entry, Listener};
+use crate::dispatch::{Dispatch, Entry, FileEvents, Listener};
 use crate::tools::Tool;
 
 /// A row of an official component, as `cargo xtask plugins` built it.
@@ -460,4 +462,68 @@ async fn the_policies_together_keep_their_order() {
     // What the outermost row makes of the content leaves the reminder in place.
     assert_eq!(reminders(&rig).len(), 1);
     assert!(rig.result("c1").contains("/spill/c1.txt"));
+}
+
+/// The events of files, with the policy of observations behind them.
+async fn observing(config: serde_json::Value) -> (FileEvents, Arc<Dispatch>) {
+    let grants =
+        json!({"observe": ["fs/observed"], "decide": ["fs/write-intent", "fs/edit-intent"]});
+    let rig = Rig::new(Setup::default());
+    let listener = rig.listener(&row("fs-observation", grants, config).await);
+    let dispatch = Arc::new(Dispatch::new(vec![listener]).unwrap());
+    let files = FileEvents::default();
+    files.serve(&dispatch);
+    (files, dispatch)
+}
+
+async fn asked(files: &FileEvents, operation: Operation, path: &str) -> Expect {
+    let intent = Intent {
+        operation,
+        path: path.into(),
+        version: Some("now".to_owned()),
+    };
+    files.intent(&intent).await
+}
+
+#[tokio::test]
+async fn a_file_is_changed_only_as_it_was_observed() {
+    use Operation::{Edit, Remove, Rename, Write};
+    let (files, _dispatch) = observing(json!({})).await;
+    let version = |version: &str| Expect::Version(version.to_owned());
+    let unread = [
+        (Write, Expect::Unobserved),
+        (Remove, Expect::Unobserved),
+        (Edit, Expect::Refused),
+        (Rename, Expect::Any),
+    ];
+    for (operation, expected) in unread {
+        assert_eq!(asked(&files, operation, "/w/a").await, expected);
+    }
+    files.observed(Path::new("/w/a"), Some("1"));
+    assert_eq!(asked(&files, Write, "/w/a").await, version("1"));
+    // What was told last counts, and is known when the next question comes.
+    for round in 0..50 {
+        let told = round.to_string();
+        files.observed(Path::new("/w/a"), Some(&told));
+        assert_eq!(asked(&files, Edit, "/w/a").await, version(&told));
+    }
+    files.observed(Path::new("/w/a"), None);
+    assert_eq!(asked(&files, Write, "/w/a").await, Expect::Absent);
+    assert_eq!(asked(&files, Edit, "/w/a").await, Expect::Refused);
+    assert_eq!(asked(&files, Write, "/w/b").await, Expect::Unobserved);
+}
+
+#[tokio::test]
+async fn observations_are_of_one_agent_and_unguarded_paths_need_none() {
+    let (files, _dispatch) = observing(json!({"unguarded": ["*.log"]})).await;
+    files.observed(Path::new("/w/a"), Some("1"));
+    let write = Operation::Write;
+    assert_eq!(
+        asked(&files, write, "/w/a").await,
+        Expect::Version("1".to_owned())
+    );
+    assert_eq!(asked(&files, write, "/w/a.log").await, Expect::Any);
+    // Another agent, or the same session in another process.
+    let (files, _dispatch) = observing(json!({})).await;
+    assert_eq!(asked(&files, write, "/w/a").await, Expect::Unobserved);
 }

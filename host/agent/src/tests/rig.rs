@@ -385,7 +385,24 @@ pub(super) fn reopened(rig: &Rig) -> Session {
     Session::restore(Header::new("s1", 0), events, 0).unwrap()
 }
 
+fn listening(mounted: &Mounted, identity: &Arc<CallIdentity>, log: &Arc<Log>) -> Arc<dyn Listener> {
+    let dispatch = mounted.dispatch().unwrap();
+    let (identity, log) = (Arc::clone(identity), Arc::clone(log));
+    let listener = ComponentListener::new(mounted, dispatch, Vec::new(), identity, log);
+    Arc::new(listener)
+}
+
 impl Rig {
+    /// A row's listener, for this rig's session.
+    pub(super) fn listener(&self, mounted: &Mounted) -> Arc<dyn Listener> {
+        let identity = Arc::new(CallIdentity {
+            ports: Arc::default(),
+            session_id: "s1".into(),
+            agent_id: "a1".into(),
+        });
+        listening(mounted, &identity, &self.log)
+    }
+
     pub(super) fn new(setup: Setup) -> Self {
         let resumed = setup.session.is_some();
         let session = setup.session.unwrap_or_else(session);
@@ -436,17 +453,7 @@ impl Rig {
             session_id: "s1".into(),
             agent_id: "a1".into(),
         });
-        let of_row = |mounted: &Mounted| -> Arc<dyn Listener> {
-            let dispatch = mounted.dispatch().unwrap();
-            let (identity, log) = (Arc::clone(&identity), Arc::clone(&log));
-            Arc::new(ComponentListener::new(
-                mounted,
-                dispatch,
-                Vec::new(),
-                identity,
-                log,
-            ))
-        };
+        let of_row = |mounted: &Mounted| listening(mounted, &identity, &log);
         let mut listeners: Vec<_> = setup.mounted.iter().map(of_row).collect();
         listeners.extend(setup.listeners);
         // So that every payload of every test is made, and is of its shape.

@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use dsh_session::Json;
+use dsh_session::projection::{Registry, Snapshot};
+use dsh_session::{Header, Json};
+use dsh_store::projcache::Records;
 use dsh_store::{Only, Overview, report};
 
 use super::{Sessions, Words, print, refused};
@@ -13,7 +15,7 @@ use crate::exit::Failure;
 pub(super) fn run(sessions: &Sessions, words: &Words) -> Result<u8, Failure> {
     let rows = rows(sessions, words.value("--cwd"))?;
     if words.has("--json") {
-        return print(&json(&rows), 0);
+        return print(&json(&rows, &sessions.views()), 0);
     }
     if rows.is_empty() {
         crate::report::line(format_args!(
@@ -68,16 +70,20 @@ fn now() -> i64 {
     })
 }
 
-fn json(rows: &[Overview]) -> String {
+fn json(rows: &[Overview], views: &Records) -> String {
+    let registry = Registry::standard();
+    let views_of = |header: &Header| views.snapshot(&registry, header);
     let mut text = "[".to_owned();
     for (index, row) in rows.iter().enumerate() {
         text += if index == 0 { "\n" } else { ",\n" };
-        text += row_json(row).as_str();
+        let views = row.header.as_ref();
+        let views = views.and_then(|header| views_of(header));
+        text += row_json(row, views.as_ref()).as_str();
     }
     text + if rows.is_empty() { "]\n" } else { "\n]\n" }
 }
 
-fn row_json(row: &Overview) -> Json {
+fn row_json(row: &Overview, views: Option<&Snapshot>) -> Json {
     let header = row.header.as_ref();
     let or_null = |o: &mut dsh_session::ObjectWriter<'_>, key: &str, text: Option<&str>| match text
     {
@@ -97,6 +103,10 @@ fn row_json(row: &Overview) -> Json {
             .u64("bytes", row.bytes)
             .json("damage", &report::damage_json(row.damage.as_ref()))
             .str("path", &row.path.to_string_lossy());
+        match views {
+            Some(views) => o.json("projections", &views.json()),
+            None => o.null("projections"),
+        };
     })
 }
 

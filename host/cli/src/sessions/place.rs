@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use dsh_profile::{Composition, Environment, Inputs, PluginData, Profile, Scope, Settings};
 use dsh_store::Store;
-use dsh_store::projcache::ProjectionCache;
+use dsh_store::projcache::{ProjectionCache, Records};
 
 use crate::boot::Place;
 use crate::exit::Failure;
@@ -47,6 +47,16 @@ impl Sessions {
         if let Err(error) = forgotten {
             report::line(format_args!("{}: {error}", error.code()));
         }
+    }
+
+    /// What is remembered of all sessions' views. No log is looked at for it, and a cache that cannot be read is a line.
+    pub(super) fn views(&self) -> Records {
+        ProjectionCache::at(&self.home)
+            .read()
+            .unwrap_or_else(|error| {
+                report::line(format_args!("{}: {error}", error.code()));
+                Records::default()
+            })
     }
 
     /// Removes what plugins kept for a session that is gone.

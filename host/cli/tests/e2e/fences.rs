@@ -25,7 +25,7 @@ fn kept(home: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut open = vec![home.to_owned()];
     while let Some(path) = open.pop() {
-        let own = ["sessions", "cache", ".anonymous-user-id"];
+        let own = ["sessions", "cache", "storages", ".anonymous-user-id"];
         if own.iter().any(|name| path == home.join(name)) {
             continue;
         }

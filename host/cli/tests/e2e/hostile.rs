@@ -13,7 +13,7 @@ use crate::support::{Ended, Record, Scratch, data, root};
 mod prober;
 
 /// The guest that does what its configuration says.
-fn guest() -> &'static PathBuf {
+pub(crate) fn guest() -> &'static PathBuf {
     static GUEST: OnceLock<PathBuf> = OnceLock::new();
     GUEST.get_or_init(|| prober::file(&root().join("host/plugin")))
 }

@@ -26,7 +26,7 @@ fn answers() -> Vec<Answer> {
 
 /// Opens what is left and takes it up; returns it as it was left.
 #[track_caller]
-fn opens(scratch: &Scratch) -> Record {
+pub(crate) fn opens(scratch: &Scratch) -> Record {
     let left = scratch.record();
     let id = left.inspection.header.id.clone();
     let (session, _writer) = scratch

@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod arrows;
+mod compaction;
 mod configuration;
 mod differences;
 mod doctor;
@@ -24,6 +25,7 @@ mod plugin_json;
 mod plugin_kills;
 mod plugin_trust;
 mod plugin_update;
+mod policies;
 mod real_work;
 mod recorded;
 mod rows;

@@ -155,10 +155,33 @@ impl Seen {
             .collect()
     }
 
+    /// The codes of what failed.
+    fn codes(&self) -> BTreeSet<String> {
+        let results = self.record.results();
+        results.into_iter().filter_map(|(_, code)| code).collect()
+    }
+
+    /// The sources of messages of this plugin, or of this kind.
+    fn said_by(&self, who: &str) -> String {
+        let sources = self.data_of("user/message").into_iter();
+        let sources = sources.map(|message| message["source"].clone());
+        sources
+            .filter(|source| source["plugin"] == who || source["kind"] == who)
+            .map(|source| source.to_string())
+            .collect()
+    }
+
     /// What the tools gave.
     fn results(&self) -> String {
         let results = self.record.results();
         results.into_iter().map(|(text, _)| text + "\n").collect()
+    }
+
+    /// What a list of sessions shows of the session under this key.
+    fn view(&self, key: &str) -> Value {
+        let ended = self.scratch.sessions_command(["list", "--json"]);
+        let rows: Value = serde_json::from_str(&ended.stdout).unwrap();
+        rows[0]["projections"]["values"][key].clone()
     }
 
     fn data_of(&self, kind: &str) -> Vec<Value> {
@@ -173,6 +196,20 @@ impl Seen {
 /// A script that calls one tool and ends.
 fn calls(name: &str, arguments: &Value) -> Value {
     json!([{"calls": [{"name": name, "arguments": arguments}]}, {"text": "Done."}])
+}
+
+/// Two files that a model's window does not hold together.
+fn long_files(scratch: &Scratch) {
+    for name in ["a.txt", "b.txt"] {
+        scratch.write(name, &"0123456789 0123456789 0123456789\n".repeat(1300));
+    }
+}
+
+/// The scripted model, which reads both and holds less.
+fn small_window() -> Value {
+    let read = |name: &str| json!({"calls": [{"name": "read", "arguments": {"file_path": name}}]});
+    let script = json!([read("a.txt"), read("b.txt"), {"text": "Done."}]);
+    json!({"id": "llm-scripted", "config": {"script": script, "contextWindow": 30_000}})
 }
 
 fn bundles(home: &Path) -> Composition {
@@ -201,6 +238,49 @@ macro_rules! rows {
 }
 
 rows! {
+    the_row_that_spills "spill-policy" {
+        script: calls("bash", &json!({"command": "seq 1 12000", "description": "Count"})),
+        works: |seen| seen.results().contains("stored at"),
+        patch: json!({"config": {"maxInlineBytes": 400}}),
+        configured: |seen| seen.results().contains("stored at") && seen.results().len() <= 401,
+    }
+    the_row_that_limits_tools_in_time "timeout-policy" {
+        script: calls("bash", &json!({"command": "sleep 1", "description": "Wait"})),
+        beside: json!([{
+            "id": "timeout-policy",
+            "config": {"limits": [{"tool": "bash", "timeoutMs": 20}]},
+        }]),
+        works: |seen| seen.codes().contains("TOOL_TIMEOUT"),
+        patch: json!({"config": {"limits": [{"tool": "glob", "timeoutMs": 20}]}}),
+        configured: |seen| seen.codes().is_empty(),
+    }
+    the_row_that_reminds_of_repeated_calls "repeat-tool-reminder" {
+        place: |scratch| drop(scratch.write("a.txt", "alpha")),
+        script: json!([
+            {"times": 3, "calls": [{"name": "read", "arguments": {"file_path": "a.txt"}}]},
+            {"text": "Done."},
+        ]),
+        works: |seen| seen.said_by("repeat-tool-reminder").contains("read × 3"),
+        patch: json!({"config": {"thresholds": [2]}}),
+        configured: |seen| seen.said_by("repeat-tool-reminder").contains("read × 2"),
+    }
+    the_row_that_summarises "compaction-basic" {
+        place: long_files,
+        beside: json!([{"id": "tool-result-pruner", "disabled": true}, small_window()]),
+        works: |seen| seen.data_of("compaction/summary").len() == 1,
+        patch: json!({"config": {"maxTokens": 99}}),
+        configured: |seen| seen.data_of("compaction/summary")[0]["maxTokens"] == 99,
+    }
+    the_row_that_prunes "tool-result-pruner" {
+        place: long_files,
+        beside: json!([small_window()]),
+        works: |seen| !seen.data_of("compaction/prune").is_empty(),
+        patch: json!({"config": {"thresholdChars": 100_000}}),
+        configured: |seen| {
+            seen.data_of("compaction/prune").is_empty()
+                && !seen.data_of("compaction/summary").is_empty()
+        },
+    }
     the_row_of_the_prompt "system-prompt" {
         works: |seen| !seen.system().is_empty(),
         patch: json!({"config": {"persona": "You mend clocks."}}),
@@ -235,6 +315,21 @@ rows! {
         // Nor has this.
         patch: json!({"limits": {"output": "8KiB"}}),
         configured: |seen| seen.tools().contains("glob") && !seen.results().contains("89--"),
+    }
+    the_row_of_the_stats "session-stats" {
+        works: |seen| seen.view("sessionStats")["turns"] == 1,
+        patch: json!({"config": {"key": "stats"}}),
+        configured: |seen| seen.view("stats")["turns"] == 1 && seen.view("sessionStats").is_null(),
+    }
+    the_row_of_the_usage "token-meter" {
+        works: |seen| seen.view("tokenUsage")["outputTokens"].as_u64() > Some(0),
+        patch: json!({"config": {"key": "usage"}}),
+        configured: |seen| seen.view("usage").is_object() && seen.view("tokenUsage").is_null(),
+    }
+    the_row_of_the_pressure "context-pressure" {
+        works: |seen| seen.view("contextPressure")["contextWindow"].as_u64() > Some(0),
+        patch: json!({"config": {"key": "pressure"}}),
+        configured: |seen| seen.view("pressure").is_object() && seen.view("contextPressure").is_null(),
     }
     the_row_of_the_todo_list "tool-todo" {
         script: calls("todo_write", &json!({"todos": [

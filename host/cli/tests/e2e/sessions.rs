@@ -64,7 +64,8 @@ fn the_list_is_an_array_with_the_newest_first_and_the_damaged_marked() {
             "turns",
             "bytes",
             "damage",
-            "path"
+            "path",
+            "projections"
         ]
     );
     assert_eq!(first["title"], "Fix the tests");

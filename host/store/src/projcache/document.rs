@@ -7,13 +7,19 @@ use std::sync::Arc;
 use dsh_session::projection::{Registry, Rows, Snapshot};
 use dsh_session::{Header, Json, Value};
 
+use super::made;
+
 const NAME: &str = "session_projcache";
 const VERSION: u64 = 3;
 
 /// Deeper than any state; what is printed with indents grows with the square of its depth.
 const MAX_DEPTH: usize = 64;
 
-/// The records of all sessions.
+/// Bytes of all records, as they stand in memory. The file is read and written whole, at each end of a turn of whatever
+/// session; a record has about one KiB.
+pub const LARGEST: usize = 2 << 20;
+
+/// The records of all sessions, those that were written last at the end.
 #[derive(Clone, Debug, Default)]
 pub struct Records {
     /// Ids with the text of their record, in the file's order.
@@ -95,9 +101,25 @@ impl Records {
         same.then(|| record.get("rows").map(Rows::read))?
     }
 
-    /// What is cached of a session: the views that `registry` can make of its rows, as of the oldest of them.
+    /// What is cached of a session: the views that stand beside its rows ([`made`]), and those that `registry` can make
+    /// of the others, as of the oldest row among them.
     pub fn snapshot(&self, registry: &Registry, header: &Header) -> Option<Snapshot> {
-        registry.view_checkpoint(&self.rows(header)?)
+        let rows = self.rows(header)?;
+        let own = registry.view_checkpoint(&rows);
+        let shown = |key: &str| {
+            made::view(&rows, key).or_else(|| own.as_ref().and_then(|own| own.get(key)).cloned())
+        };
+        let mut snapshot: Option<Snapshot> = None;
+        for (key, row) in rows.iter().filter(|(key, _)| !made::is_key(key)) {
+            let Some(view) = shown(key) else { continue };
+            let snapshot = snapshot.get_or_insert_with(|| Snapshot {
+                as_of: row.as_of,
+                values: Vec::new(),
+            });
+            snapshot.as_of = snapshot.as_of.min(row.as_of);
+            snapshot.values.push((key.into(), view));
+        }
+        snapshot
     }
 
     pub(super) fn put(&mut self, header: &Header, rows: &Rows) {
@@ -109,10 +131,35 @@ impl Records {
             o.json("identity", &identity(header))
                 .json("rows", &merged.json());
         });
+        self.remove(&header.id);
         self.set(&header.id, record);
+        self.shorten();
+    }
+
+    /// Forgets what was written longest ago, but never the last record.
+    fn shorten(&mut self) {
+        let mut bytes: usize = self
+            .records
+            .iter()
+            .map(|(_, record)| record.as_str().len())
+            .sum();
+        let mut gone = 0;
+        while bytes > LARGEST && gone + 1 < self.records.len() {
+            bytes -= self.records[gone].1.as_str().len();
+            gone += 1;
+        }
+        if gone > 0 {
+            let kept = std::mem::take(self).records.split_off(gone);
+            for (id, record) in kept {
+                self.set(&id, record);
+            }
+        }
     }
 
     pub(super) fn remove(&mut self, id: &str) {
+        if !self.contains(id) {
+            return;
+        }
         let records = std::mem::take(self).records;
         for (known, record) in records {
             if *known != *id {

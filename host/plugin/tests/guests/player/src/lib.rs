@@ -138,28 +138,25 @@ impl dispatch::Guest for Component {
 
     fn notify(_: String, _: Vec<String>) {}
 
-    fn decide(_: String, payload: String) -> Result<Option<String>, Error> {
-        hook_panics();
-        let config = config::get();
-        let call = Json::parse(&payload).and_then(|payload| text(payload, "callId"));
-        let answer = call.and_then(|call| text(result_of(&config, &call)?, "answer"));
-        Ok(answer.map(|answer| Object::new().string("outcome", &answer).build()))
+    fn decide(_: String, _: String) -> Result<Option<String>, Error> {
+        Ok(None)
     }
 
-    fn enter(_: String, payload: String) -> Result<dispatch::Entry, Error> {
+    fn enter(event: String, payload: String) -> Result<dispatch::Entry, Error> {
         hook_panics();
         let config = config::get();
         let call = Json::parse(&payload).and_then(|payload| text(payload, "callId"));
-        let ask = call.and_then(|call| text(result_of(&config, &call)?, "ask"));
-        let verdict = match ask {
-            None => dispatch::Verdict::Proceed,
-            Some(reason) => {
-                let ask = Object::new().string("kind", "ask").string("reason", &reason);
-                dispatch::Verdict::Settle(ask.build())
-            }
+        let of_call = |name| text(result_of(&config, call.as_deref()?)?, name);
+        let settled = if event == "approval/request" {
+            of_call("answer").map(|outcome| Object::new().string("outcome", &outcome))
+        } else {
+            let ask = |reason: String| Object::new().string("kind", "ask").string("reason", &reason);
+            of_call("ask").map(ask)
         };
         Ok(dispatch::Entry {
-            verdict,
+            verdict: settled.map_or(dispatch::Verdict::Proceed, |result| {
+                dispatch::Verdict::Settle(result.build())
+            }),
             carry: None,
         })
     }

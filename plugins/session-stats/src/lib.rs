@@ -1,0 +1,90 @@
+//! `sessionStats`: turns, steps and where the time went (spec/session.md §10.5).
+//! Times are in milliseconds and taken from the events; there is no other clock.
+
+mod state;
+
+use guest_support::fold::{Event, configured_key, malformed_state};
+use guest_support::{Error, hook_panics};
+
+#[allow(missing_docs, unreachable_pub, clippy::all)]
+mod bindings {
+    wit_bindgen::generate!({
+        inline: "
+            package dsh:session-stats;
+            world component {
+                import dsh:plugin/types@0.1.0;
+                import dsh:plugin/log@0.1.0;
+                import dsh:plugin/config@0.1.0;
+                export dsh:plugin/projection@0.1.0;
+            }",
+        path: "../../wit",
+        generate_all,
+        with: {
+            "dsh:plugin/types@0.1.0": guest_support::types,
+            "dsh:plugin/log@0.1.0": guest_support::log,
+            "dsh:plugin/config@0.1.0": guest_support::config,
+        },
+    });
+    // A native linker takes no such names as a component's exports have.
+    #[cfg(target_family = "wasm")]
+    export!(Component with_types_in self);
+    #[cfg(target_family = "wasm")]
+    use super::Component;
+}
+
+use bindings::exports::dsh::plugin::projection::{Guest, Spec};
+use state::State;
+
+/// The value's usual name.
+const KEY: &str = "sessionStats";
+
+/// Of the state's shape and meaning, which are upstream's.
+const VERSION: u32 = 1;
+
+const KINDS: [&str; 7] = [
+    "step/start",
+    "assistant/chunk",
+    "assistant/message",
+    "tool/call",
+    "tool/result",
+    "step/end",
+    "turn/end",
+];
+
+/// The projection.
+pub struct Component;
+
+impl Guest for Component {
+    fn list_projections() -> Result<Vec<Spec>, Error> {
+        hook_panics();
+        Ok(vec![Spec {
+            key: configured_key(KEY),
+            version: VERSION,
+            kinds: KINDS.map(str::to_owned).into(),
+        }])
+    }
+
+    fn fold(_: String, state: Option<String>, events: Vec<String>) -> Result<String, Error> {
+        hook_panics();
+        let mut state = read(state.as_deref())?;
+        for line in &events {
+            state.fold(Event::read(line));
+        }
+        Ok(state.text())
+    }
+
+    fn view(_: String, state: String) -> Result<String, Error> {
+        hook_panics();
+        Ok(read(Some(&state))?.view())
+    }
+}
+
+fn read<'s>(state: Option<&'s str>) -> Result<State<'s>, Error> {
+    match state {
+        None => Ok(State::default()),
+        Some(text) => State::read(text).ok_or_else(|| malformed_state(KEY)),
+    }
+}
+
+#[cfg(test)]
+mod tests;
