@@ -110,7 +110,7 @@ impl Bench {
             })
         };
         let rows: Vec<Value> = (0..count).map(row).collect();
-        let patch = |steps: u32| {
+        let patch = |steps: u32| -> Result<PathBuf> {
             let call = json!({"name": "read", "arguments": {"file_path": "a.txt"}});
             let script = json!([
                 {"times": steps - 1, "text": "I look at the file once more.", "calls": [call]},
