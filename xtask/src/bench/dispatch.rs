@@ -116,15 +116,16 @@ impl Bench {
                 {"times": steps - 1, "text": "I look at the file once more.", "calls": [call]},
                 {"text": "Done."},
             ]);
-            let layers = json!([
-                {"id": "agent-default-model", "config": {"provider": "scripted", "model": "script"}},
-                {"id": "llm-scripted", "config": {"script": script}},
-                {"id": "session-title-llm", "disabled": true},
-                {"id": "repeat-tool-reminder", "disabled": true},
-                {"insert": rows},
-            ]);
+            let mut layers = vec![
+                json!({"id": "agent-default-model", "config": {"provider": "scripted", "model": "script"}}),
+                json!({"id": "llm-scripted", "config": {"script": script}}),
+                json!({"id": "repeat-tool-reminder", "disabled": true}),
+            ];
+            if !rows.is_empty() {
+                layers.push(json!({"insert": rows}));
+            }
             let file = self.folder.join(format!("{name}-{count}-{steps}.yml"));
-            std::fs::write(&file, layers.to_string())?;
+            std::fs::write(&file, Value::from(layers).to_string())?;
             Ok(file)
         };
         Ok([patch(STEPS[0])?, patch(STEPS[1])?])

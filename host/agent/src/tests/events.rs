@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
+use dsh_plugin::api::{Place, PluginError, PromptSection};
 use dsh_session::{Json, Kind, Target, Value};
 
 use super::rig::Say;
@@ -12,6 +13,8 @@ use super::rig::{
     FakeListener, Rig, Setup, calls, error_finish, finish, json, ok, spec, text, tool,
 };
 use crate::dispatch::{Entry, EventContext, Listener, ListenerError, Subscription, event, events};
+use crate::prompt::PromptSource;
+use crate::tools::CallScope;
 use crate::{CancelCause, Message};
 
 /// Takes part in everything, changes nothing, and notes what it met.
@@ -220,6 +223,52 @@ async fn what_waits_is_told_as_it_comes_is_taken_and_is_dropped() {
     );
     assert_eq!(of("agent/inbox/claimed"), ["next-turn go"]);
     assert_eq!(of("agent/inbox/discarded"), ["next-step dropped"]);
+}
+
+/// Says something else each time.
+#[derive(Default)]
+struct Moody(std::sync::atomic::AtomicUsize);
+
+#[async_trait]
+impl PromptSource for Moody {
+    fn name(&self) -> &str {
+        "moody"
+    }
+
+    async fn sections(&self, _: &Json, _: &CallScope) -> Result<Vec<PromptSection>, PluginError> {
+        let times = self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        Ok(vec![PromptSection {
+            place: Place::System,
+            name: "mood".to_owned(),
+            order: 1.0,
+            // The same in the first two steps.
+            text: format!("You feel {}.", times / 2),
+            complete: false,
+        }])
+    }
+}
+
+#[tokio::test]
+async fn another_system_prompt_is_told_when_it_goes_out() {
+    let everything = Arc::new(Everything::default());
+    let rig = Rig::new(Setup {
+        say: vec![
+            calls(&[("A", "t", "{}")]),
+            calls(&[("B", "t", "{}")]),
+            text("done"),
+        ],
+        tools: vec![tool(spec("t"), |_| ok("fine"))],
+        listeners: vec![everything.clone()],
+        prompts: vec![Arc::new(Moody::default())],
+        ..Setup::default()
+    });
+    rig.run("go").await;
+    rig.agent.dispose().await.unwrap();
+    let changes = everything.of("system-prompt/change");
+    assert_eq!(
+        changes.iter().map(Json::as_str).collect::<Vec<_>>(),
+        [r#"{"turn":1,"step":3}"#]
+    );
 }
 
 fn streaming(result: &'static str) -> Setup {

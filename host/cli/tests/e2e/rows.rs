@@ -5,7 +5,9 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use dsh_profile::{Composition, Environment, Home, Inputs, Profile, Scope, Settings};
+use dsh_profile::{
+    Composition, Environment, Home, Implementation, Inputs, Profile, Scope, Settings,
+};
 use dsh_session::Kind;
 use mock_provider::Mock;
 use serde_json::{Value, json};
@@ -177,6 +179,16 @@ impl Seen {
         results.into_iter().map(|(text, _)| text + "\n").collect()
     }
 
+    /// The texts of messages from this source.
+    fn told(&self, source: &str) -> String {
+        let messages = self.data_of("user/message");
+        let own = messages
+            .iter()
+            .filter(|message| message["source"]["kind"] == source);
+        own.map(|message| message["content"][0]["text"].as_str().unwrap_or_default())
+            .collect()
+    }
+
     /// What a list of sessions shows of the session under this key.
     fn view(&self, key: &str) -> Value {
         let ended = self.scratch.sessions_command(["list", "--json"]);
@@ -254,6 +266,13 @@ rows! {
         patch: json!({"config": {"limits": [{"tool": "glob", "timeoutMs": 20}]}}),
         configured: |seen| seen.codes().is_empty(),
     }
+    the_row_that_guards_files_that_were_not_read "fs-observation-policy" {
+        place: |scratch| drop(scratch.write("a.txt", "alpha")),
+        script: calls("write", &json!({"file_path": "a.txt", "content": "beta"})),
+        works: |seen| seen.codes().contains("FS_NOT_OBSERVED"),
+        patch: json!({"config": {"unguarded": ["*.txt"]}}),
+        configured: |seen| seen.scratch.read("a.txt") == "beta",
+    }
     the_row_that_reminds_of_repeated_calls "repeat-tool-reminder" {
         place: |scratch| drop(scratch.write("a.txt", "alpha")),
         script: json!([
@@ -285,6 +304,37 @@ rows! {
         works: |seen| !seen.system().is_empty(),
         patch: json!({"config": {"persona": "You mend clocks."}}),
         configured: |seen| seen.system().contains("You mend clocks."),
+    }
+    the_row_of_the_instruction_files "agent-instructions" {
+        place: |scratch| {
+            scratch.write("AGENTS.md", "Be brief.");
+            scratch.write("HOWTO.md", "Be thorough.");
+        },
+        works: |seen| seen.told("agent-instructions").contains("Be brief."),
+        patch: json!({"config": {"instructionFileCandidates": ["HOWTO.md"]}}),
+        configured: |seen| {
+            let told = seen.told("agent-instructions");
+            told.contains("Be thorough.") && !told.contains("Be brief.")
+        },
+    }
+    the_row_of_the_skills "skill-filesystem" {
+        place: |scratch| {
+            let skill = |name: &str| format!("---\nname: {name}\ndescription: d\n---\nDo it.\n");
+            scratch.write(".dsh/skills/near/SKILL.md", &skill("near"));
+            scratch.write("elsewhere/far.md", &skill("far"));
+        },
+        works: |seen| seen.told("skill-catalog").contains("`near`") && seen.tools().contains("skill"),
+        patch: json!({"config": {"customSkillDirs": ["elsewhere"]}}),
+        configured: |seen| seen.told("skill-catalog").contains("`far`"),
+    }
+    the_row_of_the_time "time-context" {
+        place: |scratch| drop(scratch.write("a.txt", "alpha")),
+        script: calls("read", &json!({"file_path": "a.txt"})),
+        // It comes disabled.
+        beside: json!([{"id": "time-context", "disabled": false}]),
+        works: |seen| seen.said_by("time-context").matches("time-context").count() == 1,
+        patch: json!({"config": {"refreshIntervalMs": 0}}),
+        configured: |seen| seen.said_by("time-context").matches("time-context").count() == 2,
     }
     the_row_of_bash "tool-bash" {
         works: |seen| seen.tools().contains("bash"),
@@ -433,7 +483,12 @@ const APART: [&str; 2] = ["llm-deepseek", "llm-scripted"];
 fn every_row_that_mounts_a_component_is_tested() {
     let scratch = Scratch::new();
     let bundles = bundles(&scratch.home());
-    let mounted: BTreeSet<&str> = bundles.components().map(|row| row.id.as_str()).collect();
+    let mounted: BTreeSet<&str> = bundles
+        .rows
+        .iter()
+        .filter(|row| matches!(row.implementation, Implementation::Component(_)))
+        .map(|row| row.id.as_str())
+        .collect();
     let tested: BTreeSet<&str> = TESTED.iter().chain(&APART).copied().collect();
     assert_eq!(tested, mounted);
 }
