@@ -36,7 +36,8 @@ cargo xtask COMMAND
                    `bench instructions` counts those of the log's hot paths under valgrind,
                    `bench plugins [--quick] [P1 …]` measures components beside plain wasmtime,
                    `bench plugins-start` starts with none, twelve and forty plugins installed,
-                   `bench rows [--dev]` with the rows of the bundles, all, the needed, one
+                   `bench rows [--dev]` with the rows of the bundles, all, the needed, one,
+                   `bench dispatch [--dev]` runs steps beside none, ten and forty that observe
   fuzz [TARGET] [--time SECONDS]
                    fuzz the session log (frames, lines, normaliser, surface, repair) and the
                    profile's lock (lock), 60 s each

@@ -15,6 +15,7 @@ mod guests;
 mod hostile;
 mod installed;
 mod kills;
+mod listening;
 mod one_tool;
 mod plugin;
 mod plugin_ask;
