@@ -407,7 +407,16 @@ fn tools(
                 .filter_map(|name| name.as_str().map(str::to_owned))
                 .collect()
         });
-    let registry = ToolRegistry::new(order).map_err(Failure::of)?;
+    let registry = match ToolRegistry::new(order) {
+        Ok(registry) => registry,
+        Err(error) => {
+            // The tools are there all the same, in the order of their names.
+            composed.left_out.note(format_args!(
+                "row system-prompt: {error}; mend or take out toolOrder in the row's config"
+            ))?;
+            ToolRegistry::new(None).map_err(Failure::of)?
+        }
+    };
     for mount in mounts {
         let tools = match ComponentTool::all(&mount.mounted, identity) {
             Ok(tools) => tools,

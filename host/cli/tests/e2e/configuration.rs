@@ -180,3 +180,26 @@ fn the_store_is_what_its_row_says() {
     );
     assert!(!text.contains("text-chunks"));
 }
+
+#[test]
+fn an_order_of_tools_that_is_none_costs_a_line_and_the_order() {
+    let scratch = Scratch::new();
+    let patch = scratch.write_beside(
+        "order.yml",
+        "- id: system-prompt\n  config: {toolOrder: [bash, read]}\n",
+    );
+    let mock = yes();
+    let dsh = scratch.dsh().provider(&mock).headless().patch(patch);
+    let ended = dsh.args(["Go"]).run();
+    assert_eq!(
+        (ended.code, ended.stdout.as_str()),
+        (Some(0), "Yes.\n"),
+        "{ended:?}"
+    );
+    let told = ended.stderr.lines().collect::<Vec<_>>();
+    assert!(
+        told.len() == 1
+            && told[0].contains("row system-prompt: toolOrder must name <unlisted-tools>"),
+        "{told:?}"
+    );
+}
