@@ -131,7 +131,10 @@ fn renumber(range: &mut Value, number: &dyn Fn(u64) -> Value) {
 
 /// Ids of one log by those of the other.
 #[derive(Default)]
-struct Ids(BTreeMap<String, String>);
+struct Ids {
+    of_ours: BTreeMap<String, String>,
+    of_theirs: BTreeMap<String, String>,
+}
 
 impl Ids {
     /// Takes ids out of two values; one that does not stand where its pair stood
@@ -142,8 +145,13 @@ impl Ids {
         let fits = their_ids.len() == our_ids.len()
             && their_ids.iter().zip(&our_ids).all(|(their, our)| {
                 // A placeholder stands for any.
-                their.starts_with("{{")
-                    || self.0.entry(our.clone()).or_insert_with(|| their.clone()) == their
+                their.starts_with("{{") || {
+                    let stands =
+                        |of: &mut BTreeMap<String, String>, one: &String, other: &String| {
+                            of.entry(one.clone()).or_insert_with(|| other.clone()) == other
+                        };
+                    stands(&mut self.of_ours, our, their) && stands(&mut self.of_theirs, their, our)
+                }
             });
         if !fits {
             theirs["ids"] = json!(their_ids);
@@ -195,3 +203,7 @@ fn first(path: &str, theirs: &Value, ours: &Value) -> String {
 fn cut(value: &Value) -> String {
     value.to_string().chars().take(300).collect()
 }
+
+#[cfg(test)]
+#[path = "compare_tests.rs"]
+mod tests;

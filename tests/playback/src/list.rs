@@ -75,6 +75,10 @@ impl<'a> List<'a> {
         assert_eq!(self.failed, 0, "some differ; stdout says which and where");
         let committed = std::fs::read_to_string(&self.path).unwrap_or_default();
         let text = self.text(&committed);
+        let unmet = RULES
+            .iter()
+            .find(|rule| !text.contains(&format!("{:?}", rule.name)));
+        assert!(unmet.is_none(), "no recording meets the rule {unmet:?}");
         if std::env::var_os("DSH_WRITE").is_some() {
             std::fs::write(&self.path, text).expect("the list can be written");
             return;

@@ -6,9 +6,8 @@ use serde_json::Value;
 
 use crate::recording::Recording;
 
-/// Kinds of events that a run of this build writes. What is commented out comes
-/// with its component.
-const KINDS: [&str; 25] = [
+/// Kinds of events that a run of this build writes.
+const KINDS: [&str; 28] = [
     "agent/inbox/spliced",
     "approval/asked",
     "approval/decided",
@@ -19,15 +18,15 @@ const KINDS: [&str; 25] = [
     "compaction/prune",
     "compaction/start",
     "compaction/summary",
-    // "llm/retry",
-    // "llm/retry-started",
+    "llm/retry",
+    "llm/retry-started",
     "permission/preset",
     "request/context",
     "request/header",
     "sandbox/mode",
     "session/end-seed",
     "session/title",
-    // "session/title-llm-request",
+    "session/title-llm-request",
     "step/end",
     "step/start",
     "todo/write",

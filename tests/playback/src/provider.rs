@@ -43,7 +43,8 @@ impl Provider {
                 _ => {}
             }
         }
-        let titles = live.iter().filter_map(title).collect();
+        let late = recording.is_titled_late();
+        let titles = live.iter().filter_map(|event| title(event, late)).collect();
         Ok(Self { turns, titles })
     }
 
@@ -185,27 +186,28 @@ fn summary(data: &Value) -> Answer {
         .into_iter()
         .flatten()
         .filter_map(|block| block["text"].as_str());
-    whole(&texts.collect::<String>(), &data["usage"])
+    whole(Answer::sse(""), &texts.collect::<String>(), &data["usage"])
 }
 
-/// The answer that a model's title came of.
-fn title(event: &Told) -> Option<Answer> {
-    let by_model = event.kind == "session/title" && event.data["source"]["kind"] == "provider";
-    by_model.then(|| {
-        whole(
-            event.data["title"].as_str().unwrap_or_default(),
-            &Value::Null,
-        )
-    })
+/// The answer that a model's title came of, held until the mock's gate is opened
+/// where it came behind the turn.
+fn title(event: &Told, late: bool) -> Option<Answer> {
+    let text = event.data["title"].as_str().unwrap_or_default();
+    let answer = if late {
+        Answer::sse("").then(Step::Gate)
+    } else {
+        Answer::sse("")
+    };
+    event
+        .is_models_title()
+        .then(|| whole(answer, text, &Value::Null))
 }
 
-fn whole(text: &str, usage: &Value) -> Answer {
-    let mut answer = Answer::sse("")
-        .piece(delta(&json!({"content": text})))
-        .piece(chunk(
-            &json!([{"index": 0, "delta": {}, "finish_reason": "stop"}]),
-            &Value::Null,
-        ));
+fn whole(answer: Answer, text: &str, usage: &Value) -> Answer {
+    let mut answer = answer.piece(delta(&json!({"content": text}))).piece(chunk(
+        &json!([{"index": 0, "delta": {}, "finish_reason": "stop"}]),
+        &Value::Null,
+    ));
     if !usage.is_null() {
         answer = answer.piece(chunk(&json!([]), &counts(usage)));
     }

@@ -44,10 +44,16 @@ impl Told {
         }
     }
 
-    /// Where a message came from, of a `user/message`.
+    /// Where a message or a title came from.
     #[must_use]
     pub fn source(&self) -> Option<&str> {
         self.data["source"]["kind"].as_str()
+    }
+
+    /// Whether a model gave the session this title.
+    #[must_use]
+    pub fn is_models_title(&self) -> bool {
+        self.kind == "session/title" && self.source() == Some("provider")
     }
 }
 
@@ -88,6 +94,17 @@ impl Recording {
             .iter()
             .rposition(|event| event.kind == "session/end-seed");
         seed.unwrap_or(0)
+    }
+
+    /// Whether a model's title came when the turn was over.
+    #[must_use]
+    pub fn is_titled_late(&self) -> bool {
+        let title = self.events.iter().position(Told::is_models_title);
+        let end = self
+            .events
+            .iter()
+            .position(|event| event.kind == "turn/end");
+        title.is_some_and(|title| end.is_some_and(|end| end < title))
     }
 
     /// Whether it was recorded before inbox and routes were logged.

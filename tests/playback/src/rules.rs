@@ -58,7 +58,7 @@ pub struct Outcome {
 }
 
 /// All rules, in the order in which they are applied.
-pub const RULES: [Rule; 11] = [
+pub const RULES: [Rule; 10] = [
     Rule {
         name: "older-log",
         why: "recorded before the inbox and the route were logged, when a step began behind its \
@@ -70,11 +70,6 @@ pub const RULES: [Rule; 11] = [
         name: "surface-number",
         why: "the web surface numbers what a person sends; the headless command does not",
         apply: surface_number,
-    },
-    Rule {
-        name: "own-kinds",
-        why: "events of our own, which no reader of such logs has to know",
-        apply: own_kinds,
     },
     Rule {
         name: "unpinned",
@@ -162,12 +157,6 @@ fn steps_begin_before_messages(events: &mut [Told]) {
     for run in events.chunk_by_mut(|one, next| place(one).is_some() && place(next).is_some()) {
         run.sort_by_key(place);
     }
-}
-
-fn own_kinds(pair: &mut Pair<'_>) -> bool {
-    let before = pair.ours.len();
-    pair.ours.retain(|event| !event.kind.starts_with("dsh/"));
-    pair.ours.len() < before
 }
 
 fn surface_number(pair: &mut Pair<'_>) -> bool {
@@ -303,7 +292,8 @@ fn own_words(pair: &mut Pair<'_>) -> bool {
             let kind = members
                 .get("source")
                 .and_then(|source| source["kind"].as_str());
-            if kind.is_some_and(|kind| !["user", "model", "tool"].contains(&kind)) {
+            let message = members.contains_key("content");
+            if message && kind.is_some_and(|kind| !["user", "model", "tool"].contains(&kind)) {
                 mask_message(members);
                 found = true;
             }
@@ -415,14 +405,22 @@ fn failure_facts(pair: &mut Pair<'_>) -> bool {
 }
 
 fn one_route(pair: &mut Pair<'_>) -> bool {
-    let mut found = false;
-    for event in pair.both() {
-        if event.kind == "session/title-llm-request" {
-            found |= event.data["route"]["provider"] == "title-replay";
-            event.data["route"] = Value::Null;
+    let routes = |event: &Told| {
+        let of = |route: &Value| route["provider"].as_str().map(str::to_owned);
+        of(&event.data["route"]).or(of(&event.data["source"]["model"]))
+    };
+    let own = pair
+        .theirs
+        .iter()
+        .any(|event| routes(event).as_deref() == Some("title-replay"));
+    for event in pair.both().filter(|_| own) {
+        for place in ["/route/provider", "/source/model/provider"] {
+            if let Some(provider) = event.data.pointer_mut(place) {
+                *provider = WORDS.into();
+            }
         }
     }
-    found
+    own
 }
 
 /// Every object of a value, the outer ones first.

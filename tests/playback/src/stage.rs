@@ -10,7 +10,8 @@ use crate::recording::{Recording, Told};
 pub enum Door {
     /// One task of the command, in a new session or in a stored one.
     Command,
-    /// A person who stays: several prompts of one process, or one who gives up.
+    /// A person who stays: several prompts of one process, one who gives up, or one
+    /// who sees a title come.
     Person,
 }
 
@@ -41,6 +42,8 @@ pub struct Stage {
     pub patch: Value,
     /// What a person said, one after another.
     pub prompts: Vec<Prompt>,
+    /// Whether the title is awaited when all of it is done: the mock's gate holds it.
+    pub titled_late: bool,
     /// `provider/model`.
     pub model: String,
     /// The preset of permissions.
@@ -55,13 +58,16 @@ pub struct Stage {
 #[must_use]
 pub fn stage(recording: &Recording, player: &str) -> Stage {
     let prompts = prompts(recording);
-    let person = prompts.len() > 1 || prompts.iter().any(|prompt| prompt.cancel.is_some());
+    let titled_late = recording.is_titled_late();
+    let gives_up = prompts.iter().any(|prompt| prompt.cancel.is_some());
+    let person = prompts.len() > 1 || gives_up || titled_late;
     let asks = recording.has("approval/asked");
     let begin = recording.begin();
     Stage {
         door: if person { Door::Person } else { Door::Command },
         patch: patch(recording, player),
         prompts,
+        titled_late,
         model: model(recording),
         permission: preset(recording, asks),
         files: files(recording),

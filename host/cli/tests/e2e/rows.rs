@@ -32,6 +32,8 @@ struct Row {
     patch: Value,
     /// Whether that shows.
     configured: fn(&Seen) -> bool,
+    /// Whether a run that lacks its work comes to no answer.
+    fails_without: bool,
 }
 
 impl Row {
@@ -44,6 +46,7 @@ impl Row {
             works: |_| false,
             patch: json!({}),
             configured: |_| false,
+            fails_without: false,
         }
     }
 
@@ -64,7 +67,8 @@ impl Row {
         assert!((self.configured)(&seen), "{id} is configured: {seen:?}");
     }
 
-    /// A run with these members in the patch of the row; it ends well whatever they are.
+    /// A run with these members in the patch of the row; it ends well whatever they are, but for one that the
+    /// row saves.
     fn run(&self, members: &Value) -> Seen {
         let scratch = Scratch::new();
         (self.place)(&scratch);
@@ -82,7 +86,13 @@ impl Row {
             .args(["--strict", "Go"])
             .run();
         let seen = Seen::of(ended, scratch);
-        assert_eq!(seen.ended.code, Some(0), "{}: {members}: {seen:?}", self.id);
+        let code = i32::from(self.fails_without && !(self.works)(&seen));
+        assert_eq!(
+            seen.ended.code,
+            Some(code),
+            "{}: {members}: {seen:?}",
+            self.id
+        );
         seen
     }
 }
@@ -299,6 +309,18 @@ rows! {
             seen.data_of("compaction/prune").is_empty()
                 && !seen.data_of("compaction/summary").is_empty()
         },
+    }
+    the_row_that_titles "session-title-llm" {
+        works: |seen| seen.data_of("session/title-llm-request").len() == 1,
+        patch: json!({"config": {"maxOutputTokens": 33}}),
+        configured: |seen| seen.data_of("session/title-llm-request")[0]["maxTokens"] == 33,
+    }
+    the_row_that_retries "llm-retry" {
+        script: json!([{"error": {"code": "SERVER", "message": "down", "status": 503}}, {"text": "Done."}]),
+        works: |seen| seen.data_of("llm/retry").len() == 1,
+        patch: json!({"config": {"maxDelayMs": 1}}),
+        configured: |seen| seen.data_of("llm/retry")[0]["delayMs"].as_f64() <= Some(1.0),
+        fails_without: true,
     }
     the_row_of_the_prompt "system-prompt" {
         works: |seen| !seen.system().is_empty(),
