@@ -6,6 +6,7 @@
 
 mod instructions;
 mod plugins;
+mod projections;
 mod provider;
 mod start;
 
@@ -31,6 +32,11 @@ pub(crate) fn run(only: &[String]) -> Result<()> {
         && one == "plugins"
     {
         return plugins::run(arguments);
+    }
+    if let [one, arguments @ ..] = only
+        && one == "projections"
+    {
+        return projections::run(arguments);
     }
     if let [one, arguments @ ..] = only
         && one == "plugins-start"
