@@ -261,7 +261,7 @@ fn a_disabled_plugin_has_no_clashes_to_tell() {
 fn nothing_that_a_plugin_says_is_an_expression_or_a_path() {
     let mut sly = weather();
     sly.rows[0].config = json!({
-        "a": "!!js process.env.HOME",
+        "a": "!!js process.env.SLY",
         "b": "./x",
         "component": "./other.wasm",
         "c": "line\n- id: x",
@@ -270,7 +270,7 @@ fn nothing_that_a_plugin_says_is_an_expression_or_a_path() {
     assert_eq!(case.row("weather").config, sly.rows[0].config);
     // It also comes back as it was from the dump.
     let dump = case.dump(Scope::All(&[]));
-    assert!(!dump.contains(" !!js process.env.HOME"), "{dump}");
+    assert!(!dump.contains(" !!js process.env.SLY"), "{dump}");
     assert!(
         !dump.lines().any(|line| line.starts_with("- id: x")),
         "{dump}"

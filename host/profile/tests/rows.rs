@@ -105,7 +105,12 @@ fn the_table_says_what_the_bundles_mount() {
 }
 
 /// Rows that upstream's profile does not have, in the order of their names.
-const OURS: [&str; 3] = ["context-pressure", "llm-scripted", "session-stats"];
+const OURS: [&str; 4] = [
+    "context-pressure",
+    "llm-scripted",
+    "session-stats",
+    "time-context",
+];
 
 /// So that a patch guarded by `name`, as copied from upstream's dump, still applies.
 #[test]
@@ -146,6 +151,7 @@ fn no_official_component_is_granted_more_than_it_needs() {
         })
         .collect();
     let wanted = BTreeMap::from([
+        ("agent-instructions", "workspace session observe decide"),
         ("compaction-basic", "session llm"),
         ("context-pressure", ""),
         ("fs-observation-policy", "observe decide"),
@@ -153,6 +159,7 @@ fn no_official_component_is_granted_more_than_it_needs() {
         ("llm-scripted", "route"),
         ("repeat-tool-reminder", "observe decide"),
         ("session-stats", ""),
+        ("skill-filesystem", "workspace session observe decide"),
         ("spill-policy", "decide spill"),
         ("system-prompt", ""),
         ("timeout-policy", "decide"),

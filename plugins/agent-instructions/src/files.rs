@@ -73,7 +73,7 @@ impl Files {
             Ok(None) => return Found::Absent,
             Err(why) => return self.unknown(path, &why, disk),
         };
-        let found = if bytes.len() as u64 > max.into() || look.size > max.into() {
+        let found = if bytes.len() as u64 > max.into() {
             let why = format!("it has {} bytes, and {max} are read at most", look.size);
             self.unknown(path, &why, disk)
         } else if bytes.contains(&0) {

@@ -12,6 +12,7 @@ struct World {
     files: RefCell<BTreeMap<String, Vec<u8>>>,
     broken: RefCell<BTreeSet<String>>,
     calls: Cell<usize>,
+    reads: Cell<usize>,
     warnings: RefCell<Vec<String>>,
     events: RefCell<Vec<String>>,
     surface: RefCell<Vec<String>>,
@@ -57,11 +58,14 @@ impl World {
 
 impl Disk for World {
     fn look(&self, path: &str) -> Result<Option<Look>, String> {
-        Ok(self.read(path, 0)?.map(|(_, look)| look))
+        let look = self.read(path, 0)?.map(|(_, look)| look);
+        self.reads.set(self.reads.get() - 1);
+        Ok(look)
     }
 
     fn read(&self, path: &str, limit: u32) -> Result<Option<(Vec<u8>, Look)>, String> {
         self.calls.set(self.calls.get() + 1);
+        self.reads.set(self.reads.get() + 1);
         if self.broken.borrow().contains(path) {
             return Err("permission denied".to_owned());
         }
@@ -375,6 +379,19 @@ fn a_step_in_the_middle_of_a_turn_looks_at_no_file() {
         assert_eq!(run.step(false), None);
     }
     assert_eq!(world.calls.get(), before);
+}
+
+#[test]
+fn a_file_is_read_again_only_when_it_changed() {
+    let world = project();
+    let mut run = Run::start(&world);
+    run.step(true);
+    world.write("/w/p/AGENTS.md", "other");
+    let before = world.reads.get();
+    run.step(true);
+    // That one, and the places where nothing was, which cost one call either way.
+    let absent = 9 - 5;
+    assert_eq!(world.reads.get() - before, 1 + absent);
 }
 
 #[test]

@@ -8,7 +8,6 @@ use guest_support::paths;
 use guest_support::words::{one_line, start};
 
 use crate::front;
-use crate::settings::Root;
 
 /// Front matter ends within so many bytes.
 const HEAD: u32 = 64 * 1024;
@@ -44,13 +43,13 @@ pub(crate) struct Scanner {
 
 impl Scanner {
     /// Every skill by name; the first root that has a name has it for all.
-    pub(crate) fn skills(&mut self, roots: &[Root], disk: &impl Disk) -> BTreeMap<String, Skill> {
+    pub(crate) fn skills(&mut self, roots: &[String], disk: &impl Disk) -> BTreeMap<String, Skill> {
         let mut skills = BTreeMap::new();
         for root in roots {
-            let mut entries = match disk.list(&root.path) {
+            let mut entries = match disk.list(root) {
                 Ok(entries) => entries,
                 Err(why) => {
-                    self.warn(&root.path, &why, disk);
+                    self.warn(root, &why, disk);
                     continue;
                 }
             };
@@ -59,14 +58,15 @@ impl Scanner {
                     "it has {} entries; the first {MAX_ENTRIES} are looked at",
                     entries.len()
                 );
-                self.warn(&root.path, &why, disk);
+                self.warn(root, &why, disk);
                 entries.truncate(MAX_ENTRIES);
             }
             for entry in entries {
-                if entry.name.starts_with('.') || root.skipped == Some(entry.name.as_str()) {
+                // What is hidden is somebody's bookkeeping, as `.system` is.
+                if entry.name.starts_with('.') {
                     continue;
                 }
-                if let Some(skill) = self.entry(&root.path, &entry.name, entry.kind, disk) {
+                if let Some(skill) = self.entry(root, &entry.name, entry.kind, disk) {
                     skills.entry(skill.name.clone()).or_insert(skill);
                 }
             }

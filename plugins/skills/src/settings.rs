@@ -37,7 +37,7 @@ impl Settings {
     }
 
     /// The folders of skills, by rank (spec/cli.md §8.2): what comes first wins a name.
-    pub(crate) fn roots(&self, cwd: &str, disk: &impl Disk) -> Vec<Root> {
+    pub(crate) fn roots(&self, cwd: &str, disk: &impl Disk) -> Vec<String> {
         let ancestors = std::iter::successors(Some(cwd), |path| paths::parent(path));
         let marked = |directory: &&str| {
             let mut markers = self.markers.iter();
@@ -51,36 +51,23 @@ impl Settings {
             (Some(rest), None) if rest.is_empty() || rest.starts_with('/') => None,
             _ => Some(paths::join(cwd, path)),
         };
-        let mut roots: Vec<Root> = Vec::new();
-        let mut add = |path: Option<String>, skipped: Option<&'static str>| {
+        let mut roots: Vec<String> = Vec::new();
+        let mut add = |path: Option<String>| {
             if let Some(path) = path
-                && !roots.iter().any(|root| root.path == path)
+                && !roots.contains(&path)
             {
-                roots.push(Root { path, skipped });
+                roots.push(path);
             }
         };
-        add(Some(paths::join(project, ".dsh/skills")), None);
-        add(Some(paths::join(project, ".agents/skills")), None);
+        add(Some(paths::join(project, ".dsh/skills")));
+        add(Some(paths::join(project, ".agents/skills")));
         for path in &self.custom {
-            add(absolute(path), None);
+            add(absolute(path));
         }
-        add(self.user.as_ref().and_then(absolute), Some(".system"));
-        add(
-            self.agents
-                .as_ref()
-                .and_then(absolute)
-                .map(|home| paths::join(&home, "skills")),
-            None,
-        );
-        add(self.bundled.as_ref().and_then(absolute), None);
+        add(self.user.as_ref().and_then(absolute));
+        let agents = self.agents.as_ref().and_then(absolute);
+        add(agents.map(|home| paths::join(&home, "skills")));
+        add(self.bundled.as_ref().and_then(absolute));
         roots
     }
-}
-
-/// A folder of skills.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Root {
-    pub(crate) path: String,
-    /// An entry that is not looked at.
-    pub(crate) skipped: Option<&'static str>,
 }

@@ -13,7 +13,7 @@ use guest_support::paths;
 
 use crate::catalog::{self, Entries};
 use crate::scan::{Scanner, Skill};
-use crate::settings::{Root, Settings};
+use crate::settings::Settings;
 use crate::{content, invoke};
 
 /// Bytes of a skill's instructions in a message; a tool's result may be longer,
@@ -23,7 +23,7 @@ const MAX_CALLED: usize = 64 * 1024;
 /// The skills of a session.
 pub(crate) struct Skills {
     settings: Settings,
-    roots: Option<Vec<Root>>,
+    roots: Option<Vec<String>>,
     scanner: Scanner,
     follow: Follow,
     /// What the list before the model says.
@@ -47,9 +47,7 @@ impl Skills {
     /// A tool read or changed this file.
     pub(crate) fn touch(&mut self, path: &str) {
         let roots = self.roots.iter().flatten();
-        self.stale |= roots
-            .into_iter()
-            .any(|root| paths::is_below(&root.path, path));
+        self.stale |= roots.into_iter().any(|root| paths::is_below(root, path));
     }
 
     /// Every skill there is now.

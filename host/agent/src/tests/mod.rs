@@ -3,6 +3,7 @@
 
 mod auxiliary;
 mod compaction;
+mod context;
 mod differences;
 mod ends;
 mod header;

@@ -32,4 +32,5 @@ mod sessions;
 mod sessions_mend;
 mod signals;
 mod support;
+mod told;
 mod whole_runs;

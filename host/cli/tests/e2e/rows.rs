@@ -177,6 +177,16 @@ impl Seen {
         results.into_iter().map(|(text, _)| text + "\n").collect()
     }
 
+    /// The texts of messages from this source.
+    fn told(&self, source: &str) -> String {
+        let messages = self.data_of("user/message");
+        let own = messages
+            .iter()
+            .filter(|message| message["source"]["kind"] == source);
+        own.map(|message| message["content"][0]["text"].as_str().unwrap_or_default())
+            .collect()
+    }
+
     /// What a list of sessions shows of the session under this key.
     fn view(&self, key: &str) -> Value {
         let ended = self.scratch.sessions_command(["list", "--json"]);
@@ -285,6 +295,28 @@ rows! {
         works: |seen| !seen.system().is_empty(),
         patch: json!({"config": {"persona": "You mend clocks."}}),
         configured: |seen| seen.system().contains("You mend clocks."),
+    }
+    the_row_of_the_instruction_files "agent-instructions" {
+        place: |scratch| {
+            scratch.write("AGENTS.md", "Be brief.");
+            scratch.write("HOWTO.md", "Be thorough.");
+        },
+        works: |seen| seen.told("agent-instructions").contains("Be brief."),
+        patch: json!({"config": {"instructionFileCandidates": ["HOWTO.md"]}}),
+        configured: |seen| {
+            let told = seen.told("agent-instructions");
+            told.contains("Be thorough.") && !told.contains("Be brief.")
+        },
+    }
+    the_row_of_the_skills "skill-filesystem" {
+        place: |scratch| {
+            let skill = |name: &str| format!("---\nname: {name}\ndescription: d\n---\nDo it.\n");
+            scratch.write(".dsh/skills/near/SKILL.md", &skill("near"));
+            scratch.write("elsewhere/far.md", &skill("far"));
+        },
+        works: |seen| seen.told("skill-catalog").contains("`near`") && seen.tools().contains("skill"),
+        patch: json!({"config": {"customSkillDirs": ["elsewhere"]}}),
+        configured: |seen| seen.told("skill-catalog").contains("`far`"),
     }
     the_row_of_bash "tool-bash" {
         works: |seen| seen.tools().contains("bash"),

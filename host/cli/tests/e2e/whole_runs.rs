@@ -28,6 +28,7 @@ macro_rules! equal {
 equal! {
     status_401 = "401",
     status_402 = "402",
+    agents_md = "agents-md",
     args_empty = "args-empty",
     bash_big_output = "bash-big-output",
     bash_exit_3 = "bash-exit-3",
@@ -46,6 +47,7 @@ equal! {
     read_missing = "read-missing",
     read_only_mode = "read-only-mode",
     repeat_reminder = "repeat-reminder",
+    skill_listed = "skill-listed",
     text_only = "text-only",
     think_then_text = "think-then-text",
     todo = "todo",
@@ -100,23 +102,6 @@ const LATER: &[Later] = &[
         instead: &["turn/end turn=1 reason=error:TRANSPORT"],
     },
     Later {
-        scenario: "agents-md",
-        needs: "the prompt component that reads AGENTS.md",
-        parts: &["wire", "events"],
-        missing: &["user/message source=agent-instructions"],
-        instead: &[],
-    },
-    Later {
-        scenario: "skill-listed",
-        needs: "the component of skills: no catalogue, and its tool is unknown",
-        parts: &["wire", "events"],
-        missing: &[
-            "user/message source=skill-catalog",
-            "tool/result turn=1 step=1 isError=False error=None",
-        ],
-        instead: &["tool/result turn=1 step=1 isError=True error=UNKNOWN_TOOL"],
-    },
-    Later {
         scenario: "subagent",
         needs: "subagents: the tool is unknown, so the second answer is the parent's",
         parts: &["stdout", "logs", "wire", "events"],
@@ -154,7 +139,7 @@ fn the_retry_scenarios_lack_the_retry_alone() {
 
 #[test]
 fn the_scenarios_of_later_components_lack_those_alone() {
-    differ_as_said(&["agents-md", "skill-listed", "subagent"]);
+    differ_as_said(&["subagent"]);
 }
 
 fn folder() -> PathBuf {

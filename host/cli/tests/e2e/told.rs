@@ -1,0 +1,292 @@
+//! What the components of the prompt tell the model in a whole run: instruction
+//! files, skills and the time (spec/cli.md §8.2, §8.3; spec/loop.md §14).
+
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+use dsh_session::Kind;
+use serde_json::{Value, json};
+
+use crate::support::{Record, Scratch, data};
+
+/// The messages of one source in the log: its source, and its text.
+fn told(log: &Record, kind: &str) -> Vec<(Value, String)> {
+    let messages = log.of(&Kind::UserMessage).into_iter().map(data);
+    let own = messages.filter(|message| message["source"]["kind"] == kind);
+    own.map(|message| {
+        let blocks = message["content"].as_array().unwrap().clone();
+        let texts = blocks.iter().map(|block| block["text"].as_str().unwrap());
+        (
+            message["source"].clone(),
+            texts.collect::<Vec<_>>().join("\n"),
+        )
+    })
+    .collect()
+}
+
+/// What each message said of which file.
+fn changes(log: &Record) -> Vec<Vec<String>> {
+    let told = told(log, "agent-instructions");
+    let text = |change: &Value, member: &str| change[member].as_str().unwrap().to_owned();
+    told.iter()
+        .map(|(source, _)| {
+            let changes = source["changes"].as_array().unwrap().iter();
+            changes
+                .map(|change| format!("{} {}", text(change, "action"), text(change, "path")))
+                .collect()
+        })
+        .collect()
+}
+
+fn call(name: &str, arguments: &Value) -> Value {
+    json!({"calls": [{"name": name, "arguments": arguments}]})
+}
+
+fn read(path: &str) -> Value {
+    call("read", &json!({"file_path": path}))
+}
+
+/// Runs a task of a scripted model, in a project.
+fn run(scratch: &Scratch, script: &Value, task: &str) {
+    run_with(scratch, script, task, &[]);
+}
+
+fn run_with(scratch: &Scratch, script: &Value, task: &str, more: &[&str]) {
+    scratch.write(".git/HEAD", "ref: refs/heads/main\n");
+    let patch = scratch.script(script);
+    let dsh = scratch.dsh().headless().patch(patch);
+    dsh.args(more.iter().copied())
+        .args([task])
+        .run()
+        .answered("Done.");
+}
+
+fn skill(name: &str, more: &str) -> String {
+    format!("---\nname: {name}\ndescription: Does {name}\n{more}---\nBody of {name}.\n")
+}
+
+fn done() -> Value {
+    json!({"text": "Done."})
+}
+
+#[test]
+fn instructions_are_told_when_they_apply_and_as_they_change() {
+    let scratch = Scratch::new();
+    scratch.write_home("AGENTS.md", "Mine.\n");
+    scratch.write("AGENTS.md", "The project's.\n");
+    scratch.write("a/b/CLAUDE.md", "Deep.\n");
+    scratch.write("a/b/file", "text\n");
+    let edit = json!({"file_path": "AGENTS.md", "old_string": "project", "new_string": "house"});
+    let script = json!([
+        read("a/b/file"),
+        // Being told a file is not reading it.
+        call("edit", &edit),
+        read("AGENTS.md"),
+        call("edit", &edit),
+        call(
+            "bash",
+            &json!({"command": "rm a/b/CLAUDE.md", "description": "remove it"})
+        ),
+        done(),
+        done(),
+    ]);
+    run(&scratch, &script, "go");
+    let log = scratch.record();
+    let home = scratch.home().canonicalize().unwrap();
+    let mine = format!("set {}/AGENTS.md", home.display());
+    assert_eq!(
+        changes(&log),
+        [
+            vec![mine.as_str(), "set AGENTS.md"],
+            vec!["set a/b/CLAUDE.md"],
+            vec!["replace AGENTS.md"],
+        ]
+    );
+    assert_eq!(log.results()[1].1.as_deref(), Some("FS_NOT_OBSERVED"));
+    let texts = told(&log, "agent-instructions");
+    assert!(texts[0].1.contains("Mine.") && texts[0].1.contains("The project's."));
+    assert!(texts[2].1.contains("The house's."));
+
+    // Another process repeats nothing, and tells what changed in between.
+    let again = json!([done()]);
+    run_with(&scratch, &again, "again", &["--resume", "last"]);
+    run_with(&scratch, &again, "and again", &["--resume", "last"]);
+    let all = changes(&scratch.record());
+    assert_eq!(all[3..], [["remove a/b/CLAUDE.md"]]);
+}
+
+#[test]
+fn nothing_that_stands_where_instructions_would_hurts_a_run() {
+    let scratch = Scratch::new();
+    let work = scratch.work();
+    std::fs::create_dir(work.join("AGENTS.md")).unwrap();
+    let fifo = rustix::fs::mknodat(
+        rustix::fs::CWD,
+        work.join("CLAUDE.md"),
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::from(0o600),
+        0,
+    );
+    fifo.unwrap();
+    symlink("AGENTS.local.md", work.join("AGENTS.local.md")).unwrap();
+    let closed = scratch.write("CLAUDE.local.md", "closed");
+    std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0)).unwrap();
+    std::fs::create_dir_all(work.join(".dsh/skills")).unwrap();
+    let skills = work.join(".dsh/skills");
+    let huge = std::fs::File::create(skills.join("huge.md")).unwrap();
+    huge.set_len(100 << 20).unwrap();
+    symlink("loop", skills.join("loop")).unwrap();
+    symlink(".", skills.join("self")).unwrap();
+    std::fs::write(
+        skills.join("bell.md"),
+        "---\nname: be\u{7}ll\ndescription: d\n---\n",
+    )
+    .unwrap();
+    let bomb = "k: &k [*k,*k,*k]\n".repeat(3_000);
+    std::fs::write(
+        skills.join("bomb.md"),
+        format!("---\nname: bomb\ndescription: *k\n{bomb}---\n"),
+    )
+    .unwrap();
+    std::fs::create_dir_all(skills.join("fine/SKILL.md")).unwrap();
+    scratch.write(".dsh/skills/good/SKILL.md", &skill("good", ""));
+    run(&scratch, &json!([done()]), "go");
+    let log = scratch.record();
+    // Root reads what it may not.
+    let readable = std::fs::read(&closed).is_ok();
+    let expected: Vec<Vec<&str>> = if readable {
+        vec![vec!["set CLAUDE.local.md"]]
+    } else {
+        vec![]
+    };
+    assert_eq!(changes(&log), expected);
+    let catalogs = told(&log, "skill-catalog");
+    assert_eq!(names(&catalogs[0].0), ["good"]);
+}
+
+#[test]
+fn no_row_is_led_to_the_secrets_of_the_home() {
+    let scratch = Scratch::new();
+    scratch.write_home(".env", "SESAME=1\n");
+    symlink(
+        scratch.home().join(".env"),
+        scratch.work().join("AGENTS.md"),
+    )
+    .unwrap();
+    let patch = "- id: agent-instructions\n  config: {userFile: !!js dshHomePath('.env')}\n";
+    let patch = scratch.write_beside("patch.yml", patch);
+    run_with(
+        &scratch,
+        &json!([done()]),
+        "go",
+        &["--patch", patch.to_str().unwrap()],
+    );
+    let log = scratch.record();
+    assert!(changes(&log).is_empty());
+    assert!(
+        log.events()
+            .iter()
+            .all(|event| !event.data.as_str().contains("SESAME"))
+    );
+}
+
+fn names(source: &Value) -> Vec<String> {
+    let entries = source["entries"].as_array().unwrap().iter();
+    entries
+        .map(|entry| entry["name"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn skills_are_listed_loaded_called_and_refused() {
+    let scratch = Scratch::new();
+    scratch.write(".dsh/skills/greet/SKILL.md", &skill("greet", ""));
+    scratch.write(
+        ".dsh/skills/mine.md",
+        &skill("mine", "disable-model-invocation: true\n"),
+    );
+    scratch.write_home("skills/homely/SKILL.md", &skill("homely", ""));
+    scratch.write_home("skills/.system/SKILL.md", &skill("system", ""));
+    let new = json!({"file_path": ".dsh/skills/new.md", "content": skill("new", "")});
+    let named = |name: &str| call("skill", &json!({"name": name}));
+    let script = json!([
+        named("greet"),
+        named("mine"),
+        named("nobody"),
+        call("write", &new),
+        done()
+    ]);
+    run(&scratch, &script, "please /mine it");
+    let log = scratch.record();
+    let catalogs = told(&log, "skill-catalog");
+    assert_eq!(names(&catalogs[0].0), ["greet", "homely"]);
+    // What a tool writes into a folder of skills is listed at the next step.
+    assert_eq!(names(&catalogs[1].0), ["greet", "homely", "new"]);
+    assert_eq!(catalogs.len(), 2);
+    let called = told(&log, "skill-invocation");
+    assert_eq!(called[0].0["name"], "mine");
+    assert!(called[0].1.contains("Body of mine."));
+    let results = log.results();
+    assert!(results[0].0.starts_with("<skill_content name=\"greet\">") && results[0].1.is_none());
+    assert!(results[1].0.contains("for the person to call, by /mine"));
+    assert_eq!(
+        results[2].0,
+        "Error: there is no skill \"nobody\"; there are greet, homely"
+    );
+}
+
+#[test]
+fn the_folders_of_skills_follow_the_environment_and_the_row() {
+    let scratch = Scratch::new();
+    for (place, name) in [
+        ("agents/skills", "shared"),
+        ("bundled", "bundled"),
+        ("custom", "custom"),
+    ] {
+        scratch.write_beside(&format!("{place}/{name}/SKILL.md"), &skill(name, ""));
+    }
+    let place = |name: &str| scratch.work().join("..").join(name);
+    let config = format!(
+        "- id: skill-filesystem\n  config: {{customSkillDirs: [{}]}}\n",
+        place("custom").display()
+    );
+    let patch = scratch.write_beside("patch.yml", &config);
+    let script = scratch.script(&json!([done()]));
+    let dsh = scratch.dsh().headless().patch(script).patch(patch);
+    let dsh = dsh
+        .env("DSH_AGENTS_HOME", place("agents"))
+        .env("DSH_BUNDLED_SKILL_DIR", place("bundled"));
+    dsh.args(["go"]).run().answered("Done.");
+    let catalogs = told(&scratch.record(), "skill-catalog");
+    assert_eq!(names(&catalogs[0].0), ["bundled", "custom", "shared"]);
+}
+
+#[test]
+fn the_time_is_told_where_a_patch_switches_it_on() {
+    let scratch = Scratch::new();
+    let on = "- id: time-context\n  disabled: false\n  config: {refreshIntervalMs: 0}\n";
+    let patch = scratch.write_beside("patch.yml", on);
+    scratch.write("file", "text");
+    let script = json!([read("file"), done()]);
+    run_with(
+        &scratch,
+        &script,
+        "go",
+        &["--patch", patch.to_str().unwrap()],
+    );
+    let log = scratch.record();
+    let told = told(&log, "plugin");
+    let times: Vec<_> = told
+        .iter()
+        .filter(|(source, _)| source["plugin"] == "time-context")
+        .collect();
+    let steps: Vec<_> = times
+        .iter()
+        .map(|(source, _)| source["step"].clone())
+        .collect();
+    assert_eq!(steps, [1, 2]);
+    let header = log.inspection.header.created_at;
+    let elapsed = |source: &Value| {
+        source["timestamp"].as_u64().unwrap() - source["elapsedMs"].as_u64().unwrap()
+    };
+    assert_eq!(elapsed(&times[0].0), header);
+}
