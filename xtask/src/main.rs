@@ -35,6 +35,7 @@ cargo xtask COMMAND
   bench [NAME]     build release binaries and measure; prints the rows of BENCHMARKS.md;
                    `bench instructions` counts those of the log's hot paths under valgrind,
                    `bench plugins [--quick] [P1 …]` measures components beside plain wasmtime,
+                   `bench projections [--dev]` folds in components beside the host's own folds,
                    `bench plugins-start` starts with none, twelve and forty plugins installed
   fuzz [TARGET] [--time SECONDS]
                    fuzz the session log (frames, lines, normaliser, surface, repair) and the

@@ -33,4 +33,5 @@ mod sessions_mend;
 mod signals;
 mod support;
 mod told;
+mod views;
 mod whole_runs;
