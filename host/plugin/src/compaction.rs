@@ -1,11 +1,12 @@
 //! A compactor in use.
 //!
 //! It chooses what of the surface goes and writes the text that stands for it;
-//! whoever calls it measures, checks and commits. What it knows is in the log, so
-//! each call has an instance of its own: there is nothing to remember, and what a
-//! long history left in its memory goes with it. Choosing has the row's bounds.
-//! Summarising waits for a model, so the wall clock does not bound it; whoever
-//! calls cancels it.
+//! whoever calls it measures, checks and commits. It is asked to choose before
+//! every step and mostly has nothing to say, so that is a call of a warm
+//! instance, under the row's bounds. A summary is rare and may have a long history
+//! pass through: it has an instance of its own, and what is left in that one's
+//! memory goes with it. It waits for a model, so the wall clock does not bound it;
+//! whoever calls cancels it.
 
 use std::sync::Arc;
 
@@ -16,10 +17,12 @@ use crate::contract::v0_1::CompactionGuest;
 use crate::error::CallError;
 use crate::instance::{Call, Live};
 use crate::mount::Shared;
+use crate::warm::Warm;
 
 /// A `compaction`. Cheap to clone.
 #[derive(Clone)]
 pub struct Compaction {
+    warm: Warm<CompactionGuest>,
     shared: Arc<Shared>,
 }
 
@@ -36,7 +39,10 @@ fn call<'a>(function: &'static str, ctx: &'a CallContext, timed: bool) -> Call<'
 
 impl Compaction {
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
-        Self { shared }
+        Self {
+            warm: Warm::new(Arc::clone(&shared)),
+            shared,
+        }
     }
 
     /// What it wants done.
@@ -56,9 +62,9 @@ impl Compaction {
                 plan.map(|plan| plan.map(Into::into).map_err(Into::into)),
             )
         };
-        self.shared
-            .call_fresh(call("compaction.choose", ctx, true), body)
-            .await
+        let how = call("compaction.choose", ctx, true);
+        let (_, plan) = self.warm.call(None, how, body).await?;
+        Ok(plan)
     }
 
     /// The text that is to stand for these nodes, first and last.

@@ -19,7 +19,7 @@ use std::cell::RefCell;
 
 use guest_support::host::Host;
 use guest_support::json::{Json, Object, array, text};
-use guest_support::{Error, config, error, hook_panics, workspace};
+use guest_support::{Error, config, hook_panics, workspace};
 
 #[allow(missing_docs, unreachable_pub, clippy::all)]
 mod bindings {
@@ -82,9 +82,7 @@ impl Guest for Component {
         hook_panics();
         with_state(|state| {
             for payload in &payloads {
-                let Some(payload) = Json::parse(payload) else {
-                    continue;
-                };
+                let payload = Json::of_host(payload);
                 // Where nothing is, nothing was read.
                 if payload.some("version").is_some()
                     && let Some(path) = text(payload, "path")
@@ -101,8 +99,7 @@ impl Guest for Component {
 
     fn enter(_: String, payload: String) -> Result<Entry, Error> {
         hook_panics();
-        let parsed = Json::parse(&payload).filter(|payload| payload.is_object());
-        let parsed = parsed.ok_or_else(|| error("INVALID", "the payload is no JSON object"))?;
+        let parsed = Json::of_host(&payload);
         let messages = || parsed.get("messages").into_iter().flat_map(Json::items);
         let first = parsed.get("step").and_then(Json::whole) == Some(1);
         let proceed = Entry {

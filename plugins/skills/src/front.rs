@@ -46,7 +46,7 @@ pub(crate) fn read(text: &str) -> Result<(Front, usize), String> {
         if fields.iter().any(|(other, _)| *other == key) {
             return Err(bad(&format!("gives `{key}` a second time")));
         }
-        fields.push((key, scalar(value, &more).map_err(|what| bad(what))?));
+        fields.push((key, scalar(value, &more).map_err(bad)?));
     }
     let take = |key: &str| {
         let field = fields.iter().find(|(name, _)| *name == key);

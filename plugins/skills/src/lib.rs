@@ -90,7 +90,8 @@ impl dispatch::Guest for Component {
     fn notify(_: String, payloads: Vec<String>) {
         hook_panics();
         with_state(|state| {
-            for payload in payloads.iter().filter_map(|payload| Json::parse(payload)) {
+            for payload in &payloads {
+                let payload = Json::of_host(payload);
                 if let Some(path) = text(payload, "path") {
                     state.touch(&path);
                 }
@@ -104,7 +105,7 @@ impl dispatch::Guest for Component {
 
     fn enter(_: String, payload: String) -> Result<Entry, Error> {
         hook_panics();
-        let payload = object(&payload)?;
+        let payload = Json::of_host(&payload);
         let messages = || payload.get("messages").into_iter().flat_map(Json::items);
         let first = payload.get("step").and_then(Json::whole) == Some(1);
         let mut entry = Entry {
@@ -126,7 +127,7 @@ impl dispatch::Guest for Component {
 
     /// Behind what the host adds, so that the list stands after the runtime context.
     fn leave(_: String, carry: String, outcome: String) -> Result<Option<String>, Error> {
-        let outcome = object(&outcome)?;
+        let outcome = Json::of_host(&outcome);
         if text(outcome, "kind").as_deref() != Some("enter") {
             return Ok(None);
         }
@@ -144,11 +145,6 @@ impl dispatch::Guest for Component {
         }
         Ok(Some(rewritten.build()))
     }
-}
-
-fn object(text: &str) -> Result<Json<'_>, Error> {
-    let object = Json::parse(text).filter(|json| json.is_object());
-    object.ok_or_else(|| error("INVALID", "the payload is no JSON object"))
 }
 
 impl exported::Guest for Component {

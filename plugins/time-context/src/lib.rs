@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use guest_support::follow::{Follow, Seen, Session};
 use guest_support::host::Host;
 use guest_support::json::{Json, Object, array, text};
-use guest_support::{Error, config, error, hook_panics, session, tool};
+use guest_support::{Error, config, hook_panics, session, tool};
 
 #[allow(missing_docs, unreachable_pub, clippy::all)]
 mod bindings {
@@ -67,7 +67,7 @@ impl Guest for Component {
 
     fn enter(_: String, payload: String) -> Result<Entry, Error> {
         hook_panics();
-        let payload = object(&payload)?;
+        let payload = Json::of_host(&payload);
         let number = |name: &str| payload.get(name).and_then(Json::whole).unwrap_or(0);
         let (turn, step) = (number("turn"), number("step"));
         let messages = payload.get("messages").into_iter().flat_map(Json::items);
@@ -89,7 +89,7 @@ impl Guest for Component {
     }
 
     fn leave(_: String, carry: String, outcome: String) -> Result<Option<String>, Error> {
-        let outcome = object(&outcome)?;
+        let outcome = Json::of_host(&outcome);
         if text(outcome, "kind").as_deref() != Some("enter") {
             return Ok(None);
         }
@@ -106,11 +106,6 @@ impl Guest for Component {
         }
         Ok(Some(rewritten.build()))
     }
-}
-
-fn object(text: &str) -> Result<Json<'_>, Error> {
-    let object = Json::parse(text).filter(|json| json.is_object());
-    object.ok_or_else(|| error("INVALID", "the payload is no JSON object"))
 }
 
 /// Tells the time where it was not told for long enough.

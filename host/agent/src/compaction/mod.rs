@@ -40,7 +40,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use dsh_model::LlmFailure;
 use dsh_plugin::api::{JsonText, Plan, PluginError, Situation, Summary, Trigger};
-use dsh_session::{Kind, Session, Value};
+use dsh_session::{Kind, Session};
 
 pub use component::ComponentCompactor;
 pub use error::CompactionError;
@@ -169,9 +169,14 @@ impl Compactors {
 
 /// The route of the last request, and how the surface stands.
 fn mark(session: &Session, turn: u64) -> Option<Mark> {
-    let header = session.request_header()?;
+    // Read where it stands: a header is long, and this is asked before every step.
+    let header = session.last_of(&Kind::RequestHeader)?;
     let member = |name: &str| {
-        let text = header.config()?.get(name).and_then(Value::text)?;
+        let text = header
+            .data
+            .value()
+            .path(&["header", "config", name])?
+            .text()?;
         Some(text.into_owned())
     };
     Some(Mark {

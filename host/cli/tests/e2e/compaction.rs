@@ -16,7 +16,7 @@ use crate::support::{Record, Scratch, data, say, wait_until};
 const WINDOW: u32 = 24_000;
 
 /// A model with that window, and another member of `compaction-basic`.
-fn small(scratch: &Scratch) -> PathBuf {
+pub(crate) fn small(scratch: &Scratch) -> PathBuf {
     let models = json!([{"id": "deepseek-v4-flash", "contextWindow": WINDOW}]);
     scratch.write_beside(
         "small.yml",
@@ -24,12 +24,12 @@ fn small(scratch: &Scratch) -> PathBuf {
     )
 }
 
-fn is_compaction(request: &Recorded) -> bool {
+pub(crate) fn is_compaction(request: &Recorded) -> bool {
     request.header("x-deepseek-harness-compact").is_some()
 }
 
 /// Of the loop or of compaction: a title's has no tools.
-fn has_tools(request: &Recorded) -> bool {
+pub(crate) fn has_tools(request: &Recorded) -> bool {
     body(request).get("tools").is_some()
 }
 
@@ -39,7 +39,7 @@ fn body(request: &Recorded) -> Value {
 
 /// What a model says that works on until the conversation was compacted so
 /// often: long words, and results of which some are worth pruning.
-fn working(compactions: usize) -> impl FnMut(&Recorded) -> Answer + Send + 'static {
+pub(crate) fn working(compactions: usize) -> impl FnMut(&Recorded) -> Answer + Send + 'static {
     let (mut steps, mut compacted) = (0, 0);
     move |request| {
         if !has_tools(request) {
@@ -63,10 +63,10 @@ fn working(compactions: usize) -> impl FnMut(&Recorded) -> Answer + Send + 'stat
 /// One that has nothing to do any more.
 fn ending() -> impl FnMut(&Recorded) -> Answer + Send + 'static {
     |request| {
-        let words = if is_compaction(request) {
-            "A summary."
-        } else {
-            "Went on."
+        let words = match (has_tools(request), is_compaction(request)) {
+            (false, _) => "A title",
+            (true, true) => "A summary.",
+            (true, false) => "Went on.",
         };
         say(words).answer()
     }
@@ -366,6 +366,9 @@ fn an_overflow_is_recovered_from_without_a_word() {
     let scratch = Scratch::new();
     let mut refused = false;
     let mock = Mock::with(move |request| {
+        if !has_tools(request) {
+            return say("A title").answer();
+        }
         if is_compaction(request) {
             return say("Somebody asked for a note.").answer();
         }

@@ -4,8 +4,10 @@
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 use dsh_session::Kind;
+use mock_provider::Mock;
 use serde_json::{Value, json};
 
+use crate::compaction::{has_tools, is_compaction, small, working};
 use crate::support::{Record, Scratch, data};
 
 /// The messages of one source in the log: its source, and its text.
@@ -112,6 +114,28 @@ fn instructions_are_told_when_they_apply_and_as_they_change() {
     run_with(&scratch, &again, "and again", &["--resume", "last"]);
     let all = changes(&scratch.record());
     assert_eq!(all[3..], [["remove a/b/CLAUDE.md"]]);
+}
+
+#[test]
+fn what_a_compaction_put_away_is_told_again_before_the_next_request() {
+    let scratch = Scratch::new();
+    let patch = small(&scratch);
+    scratch.write("AGENTS.md", "Be brief.\n");
+    scratch.write(".dsh/skills/greet.md", &skill("greet", ""));
+    let mock = Mock::with(working(3));
+    let run = scratch.dsh().provider(&mock).headless().patch(&patch);
+    run.args(["Work until it is done"])
+        .run()
+        .answered("It is done.");
+    let log = scratch.record();
+    assert_eq!(log.of(&Kind::CompactionEnd).len(), 3);
+    let requests = mock.requests();
+    let asked = |request: &&mock_provider::Recorded| has_tools(request) && !is_compaction(request);
+    for request in requests.iter().filter(asked) {
+        let told = |text| request.text().matches(text).count();
+        assert_eq!((told("Be brief."), told("- `greet`")), (1, 1));
+    }
+    assert_eq!(told(&log, "agent-instructions").len(), 4);
 }
 
 #[test]

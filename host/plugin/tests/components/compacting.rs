@@ -36,9 +36,9 @@ async fn a_plan_crosses_as_it_was_made() {
     assert_eq!(plan.unwrap(), Plan::Summarise((3, 9000)));
 }
 
-/// What it knows is in the log, so nothing of a call is left for the next.
+/// What a long history leaves in its memory goes with it.
 #[tokio::test]
-async fn each_call_of_a_compactor_has_an_instance_of_its_own() {
+async fn each_summary_has_an_instance_of_its_own() {
     let compactor = compactor().await;
     let ctx = CallContext::default();
     for _ in 0..2 {
