@@ -8,6 +8,7 @@ mod instructions;
 mod plugins;
 mod projections;
 mod provider;
+mod rows;
 mod start;
 
 use std::path::{Path, PathBuf};
@@ -42,6 +43,11 @@ pub(crate) fn run(only: &[String]) -> Result<()> {
         && one == "plugins-start"
     {
         return start::run(arguments);
+    }
+    if let [one, arguments @ ..] = only
+        && one == "rows"
+    {
+        return rows::run(arguments);
     }
     let bench = Bench::build("release")?;
     let wanted = |name: &str| only.is_empty() || only.iter().any(|one| one == name);
@@ -194,10 +200,24 @@ impl Bench {
     }
 
     fn first_request_at(&self, home: &str) -> Result<Duration> {
+        self.first_request_of(home, &[])
+    }
+
+    /// With these words of the launcher's.
+    fn first_request_with(&self, words: &[&str]) -> Result<Duration> {
+        self.first_request_of("home", words)
+    }
+
+    fn first_request_of(&self, home: &str, words: &[&str]) -> Result<Duration> {
         let provider = Provider::text()?;
         let mut command = self.command_at(home, Some(&provider));
         let start = Instant::now();
-        process::run(command.args(["--profile", "headless", "go"]))?;
+        process::run(
+            command
+                .args(["--profile", "headless"])
+                .args(words)
+                .arg("go"),
+        )?;
         let first = provider.first().context("no request came")?;
         Ok(first.duration_since(start))
     }

@@ -40,22 +40,22 @@ const KINDS: [&str; 25] = [
 ];
 
 /// Its tools.
-const TOOLS: [&str; 7] = [
+const TOOLS: [&str; 8] = [
     "bash",
     "edit",
     "glob",
     "grep",
     "read",
-    // "skill",
+    "skill",
     "todo_write",
     "write",
 ];
 
 /// Where its messages come from; of `plugin`, the names of those.
-const SOURCES: [&str; 1] = [
-    // "agent-instructions",
-    // "skill-catalog",
-    // "skill-invocation",
+const SOURCES: [&str; 4] = [
+    "agent-instructions",
+    "skill-catalog",
+    "skill-invocation",
     "user",
 ];
 const PLUGINS: [&str; 4] = [

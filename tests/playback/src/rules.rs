@@ -72,6 +72,11 @@ pub const RULES: [Rule; 11] = [
         apply: surface_number,
     },
     Rule {
+        name: "own-kinds",
+        why: "events of our own, which no reader of such logs has to know",
+        apply: own_kinds,
+    },
+    Rule {
         name: "unpinned",
         why: "the headless command writes the permissions of a new session into its log, the ACP, \
               JSON-RPC and test hosts of the recordings did not",
@@ -118,12 +123,6 @@ pub const RULES: [Rule; 11] = [
         why: "a recorded test had a route of its own for titles; here there is DeepSeek's",
         apply: one_route,
     },
-    Rule {
-        name: "touched-instructions",
-        why: "upstream puts the instructions of a touched folder into the inbox and takes them out \
-              again as it enters them; here they enter, and the inbox has nothing of them",
-        apply: touched_instructions,
-    },
 ];
 
 fn older_log(pair: &mut Pair<'_>) -> bool {
@@ -163,6 +162,12 @@ fn steps_begin_before_messages(events: &mut [Told]) {
     for run in events.chunk_by_mut(|one, next| place(one).is_some() && place(next).is_some()) {
         run.sort_by_key(place);
     }
+}
+
+fn own_kinds(pair: &mut Pair<'_>) -> bool {
+    let before = pair.ours.len();
+    pair.ours.retain(|event| !event.kind.starts_with("dsh/"));
+    pair.ours.len() < before
 }
 
 fn surface_number(pair: &mut Pair<'_>) -> bool {
@@ -275,10 +280,20 @@ fn own_words(pair: &mut Pair<'_>) -> bool {
         .filter(|event| event.kind == "approval/asked")
         .map(|event| event.data["callId"].clone())
         .collect();
+    let skills: Vec<Value> = pair
+        .theirs
+        .iter()
+        .filter(|event| event.kind == "tool/call" && event.data["name"] == "skill")
+        .map(|event| event.data["callId"].clone())
+        .collect();
     let mut found = false;
     for event in pair.both() {
         if event.kind == "tool/result" {
             found |= hosts_words(event, &asked);
+            let result = &mut event.data["message"]["content"][0];
+            if skills.contains(&result["toolCallId"]) {
+                result["content"][0]["text"] = WORDS.into();
+            }
         }
         if event.kind == "session/title-llm-request" {
             event.data["system"] = WORDS.into();
@@ -340,6 +355,15 @@ fn mask_message(message: &mut serde_json::Map<String, Value>) {
     {
         section["text"] = WORDS.into();
     }
+    // Of the words of a file, which were substituted.
+    for change in source
+        .get_mut("changes")
+        .and_then(Value::as_array_mut)
+        .into_iter()
+        .flatten()
+    {
+        change["digest"] = WORDS.into();
+    }
     // `bash × 3`: the name was substituted as well.
     if let Some(summary) = source["summary"].as_str() {
         let count = summary.rsplit(' ').next().unwrap_or_default();
@@ -397,23 +421,6 @@ fn one_route(pair: &mut Pair<'_>) -> bool {
             found |= event.data["route"]["provider"] == "title-replay";
             event.data["route"] = Value::Null;
         }
-    }
-    found
-}
-
-fn touched_instructions(pair: &mut Pair<'_>) -> bool {
-    let splice = |event: &Told| {
-        event.kind == "agent/inbox/spliced"
-            && event.data["inserted"][0]["source"]["kind"] == "agent-instructions"
-    };
-    let mut found = false;
-    while let Some(at) = pair.theirs.iter().position(splice) {
-        let taken = pair.theirs.get(at + 1);
-        if taken.is_some_and(|next| next.data["outcome"] == "canceled") {
-            pair.theirs.remove(at + 1);
-        }
-        pair.theirs.remove(at);
-        found = true;
     }
     found
 }

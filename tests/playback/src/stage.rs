@@ -164,7 +164,43 @@ fn adapter(recording: &Recording) -> Map<String, Value> {
             json!([{"id": model, "contextWindow": window}]),
         );
     }
+    if let Some(retry) = recording.of("llm/retry").next() {
+        config.insert("retryPolicy".into(), retry_policy(&retry.data["policyKey"]));
+    }
     config
+}
+
+/// The policy that a retry names by its key, `[mode, maxRetries, codes, initial, max, jitter]`.
+fn retry_policy(key: &Value) -> Value {
+    let key: Value = serde_json::from_str(key.as_str().unwrap_or_default()).unwrap_or_default();
+    json!({
+        "mode": key[0],
+        "maxRetries": key[1],
+        "retryableCodes": key[2],
+        "backoff": {"initialDelayMs": key[3], "maxDelayMs": key[4], "jitterRatio": key[5]},
+    })
+}
+
+/// Titles by a model, as it asked for them; most recordings did not.
+fn titles(recording: &Recording) -> Value {
+    let Some(asked) = recording.of("session/title-llm-request").next() else {
+        return json!({"id": "session-title-llm", "disabled": true});
+    };
+    let mut config = json!({"maxOutputTokens": asked.data["maxTokens"]});
+    let route = &asked.data["route"];
+    let header = recording.of("request/header").next();
+    let own = header.map_or(&Value::Null, |header| &header.data["header"]["config"]);
+    if route["model"] != own["model"] {
+        config["provider"] = own["provider"].clone();
+        config["model"] = route["model"].clone();
+    }
+    json!({"id": "session-title-llm", "config": config})
+}
+
+fn lists_skills(recording: &Recording) -> bool {
+    recording
+        .of("user/message")
+        .any(|event| event.source() == Some("skill-catalog"))
 }
 
 /// Rows that a recording's host had or had not, and the player in place of tools.
@@ -179,6 +215,10 @@ fn patch(recording: &Recording, player: &str) -> Value {
         off("tool-fs-search"),
         json!({"id": "system-prompt", "config": {"includeRuntimeContext": snapshot}}),
     ];
+    patch.push(titles(recording));
+    if !lists_skills(recording) {
+        patch.push(off("skill-filesystem"));
+    }
     let adapter = adapter(recording);
     if !adapter.is_empty() {
         patch.push(json!({"id": "llm-deepseek", "config": adapter}));
@@ -252,6 +292,27 @@ fn result(recording: &Recording, at: usize, event: &Told, call: &str) -> Value {
     result
 }
 
-fn files(_recording: &Recording) -> Vec<(String, String)> {
-    Vec::new()
+/// What lay in the workspace, as far as messages tell: skills by what the catalogue
+/// says of them, and files of instructions, whose words are not told.
+fn files(recording: &Recording) -> Vec<(String, String)> {
+    let mut files = Vec::new();
+    for message in live(recording)
+        .iter()
+        .filter(|event| event.kind == "user/message")
+    {
+        let source = &message.data["source"];
+        for entry in source["entries"].as_array().into_iter().flatten() {
+            let part = |name: &str| entry[name].as_str().unwrap_or_default();
+            let (name, description) = (part("name"), &entry["description"]);
+            files.push((
+                format!(".dsh/skills/{name}/SKILL.md"),
+                format!("---\nname: {name}\ndescription: {description}\n---\nDo it well.\n"),
+            ));
+        }
+        for change in source["changes"].as_array().into_iter().flatten() {
+            let path = change["path"].as_str().unwrap_or_default();
+            files.push((path.to_owned(), format!("What {path} asks for.\n")));
+        }
+    }
+    files
 }

@@ -226,8 +226,9 @@ async fn the_spill_policy_has_the_last_word_on_content_and_none_on_a_block_or_a_
 
     let value = json!({"kind": "accept", "value": {"b": long}});
     let inner = vec![reviewing(value.to_string())];
-    let valued = tool(spec("t").with_output(ANY).unwrap(), |_| {
-        ok_with("own", r#"{"value":{"a":1}}"#)
+    let own = long.clone();
+    let valued = tool(spec("t").with_output(ANY).unwrap(), move |_| {
+        ok_with(&own, r#"{"value":{"a":1}}"#)
     });
     let (result, files) = spilled(Kept::default(), valued, inner).await;
     assert_eq!((result, files), (json!({"b": long}).to_string(), vec![]));

@@ -1,6 +1,7 @@
 //! Compaction in whole runs: over sockets, with the official components, in a
 //! context window so small that a session outgrows it again and again.
 
+use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
@@ -309,6 +310,37 @@ fn a_log_that_ends_behind_any_event_of_a_compaction_opens_and_goes_on() {
         header.cwd = Some(other.work().to_str().unwrap().into());
         other.shelve(&header, &lines);
         goes_on(&other, &patch, &header.id, None);
+    }
+}
+
+/// SIGKILL as soon as an event of a compaction is to be seen, whatever of it is on
+/// disk by then.
+#[test]
+fn killed_at_each_event_of_a_compaction_the_session_goes_on() {
+    let marks = [
+        r#""type":"compaction/prune""#,
+        r#""op":"replace""#,
+        r#""type":"compaction/start""#,
+        r#""type":"compaction/summary""#,
+        r#""plugin":"compact""#,
+        r#""type":"compaction/end""#,
+    ];
+    for mark in marks {
+        let scratch = Scratch::new();
+        let patch = small(&scratch);
+        let mock = Mock::with(working(9));
+        let (events, printed) = std::io::pipe().unwrap();
+        let run = scratch.dsh().provider(&mock).headless().patch(&patch);
+        let run = run
+            .args(["--output", "stream-json", "Work until it is done"])
+            .stdout(printed)
+            .start();
+        let mut lines = BufReader::new(events).lines().map_while(Result::ok);
+        assert!(lines.any(|line| line.contains(mark)), "{mark}");
+        run.signal(Signal::KILL);
+        assert_eq!(run.end().signal, Some(9));
+        let id = opens(&scratch).inspection.header.id.clone();
+        goes_on(&scratch, &patch, &id, None);
     }
 }
 

@@ -5,7 +5,9 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use dsh_profile::{Composition, Environment, Home, Inputs, Profile, Scope, Settings};
+use dsh_profile::{
+    Composition, Environment, Home, Implementation, Inputs, Profile, Scope, Settings,
+};
 use dsh_session::Kind;
 use mock_provider::Mock;
 use serde_json::{Value, json};
@@ -264,6 +266,13 @@ rows! {
         patch: json!({"config": {"limits": [{"tool": "glob", "timeoutMs": 20}]}}),
         configured: |seen| seen.codes().is_empty(),
     }
+    the_row_that_guards_files_that_were_not_read "fs-observation-policy" {
+        place: |scratch| drop(scratch.write("a.txt", "alpha")),
+        script: calls("write", &json!({"file_path": "a.txt", "content": "beta"})),
+        works: |seen| seen.codes().contains("FS_NOT_OBSERVED"),
+        patch: json!({"config": {"unguarded": ["*.txt"]}}),
+        configured: |seen| seen.scratch.read("a.txt") == "beta",
+    }
     the_row_that_reminds_of_repeated_calls "repeat-tool-reminder" {
         place: |scratch| drop(scratch.write("a.txt", "alpha")),
         script: json!([
@@ -317,6 +326,15 @@ rows! {
         works: |seen| seen.told("skill-catalog").contains("`near`") && seen.tools().contains("skill"),
         patch: json!({"config": {"customSkillDirs": ["elsewhere"]}}),
         configured: |seen| seen.told("skill-catalog").contains("`far`"),
+    }
+    the_row_of_the_time "time-context" {
+        place: |scratch| drop(scratch.write("a.txt", "alpha")),
+        script: calls("read", &json!({"file_path": "a.txt"})),
+        // It comes disabled.
+        beside: json!([{"id": "time-context", "disabled": false}]),
+        works: |seen| seen.said_by("time-context").matches("time-context").count() == 1,
+        patch: json!({"config": {"refreshIntervalMs": 0}}),
+        configured: |seen| seen.said_by("time-context").matches("time-context").count() == 2,
     }
     the_row_of_bash "tool-bash" {
         works: |seen| seen.tools().contains("bash"),
@@ -465,7 +483,12 @@ const APART: [&str; 2] = ["llm-deepseek", "llm-scripted"];
 fn every_row_that_mounts_a_component_is_tested() {
     let scratch = Scratch::new();
     let bundles = bundles(&scratch.home());
-    let mounted: BTreeSet<&str> = bundles.components().map(|row| row.id.as_str()).collect();
+    let mounted: BTreeSet<&str> = bundles
+        .rows
+        .iter()
+        .filter(|row| matches!(row.implementation, Implementation::Component(_)))
+        .map(|row| row.id.as_str())
+        .collect();
     let tested: BTreeSet<&str> = TESTED.iter().chain(&APART).copied().collect();
     assert_eq!(tested, mounted);
 }

@@ -285,6 +285,31 @@ fn the_folders_of_skills_follow_the_environment_and_the_row() {
 }
 
 #[test]
+fn a_narrower_grant_hides_what_it_does_not_name() {
+    let scratch = Scratch::new();
+    scratch.write_home("AGENTS.md", "Mine.\n");
+    scratch.write_home("skills/homely/SKILL.md", &skill("homely", ""));
+    scratch.write("AGENTS.md", "The project's.\n");
+    scratch.write(".dsh/skills/near.md", &skill("near", ""));
+    let grants =
+        "{workspace: {read: [.]}, session: true, observe: [fs/observed], decide: [agent/pre-step]}";
+    let rows = ["agent-instructions", "skill-filesystem"];
+    let patch = rows
+        .map(|id| format!("- id: {id}\n  grants: {grants}\n"))
+        .concat();
+    let patch = scratch.write_beside("patch.yml", &patch);
+    run_with(
+        &scratch,
+        &json!([done()]),
+        "go",
+        &["--patch", patch.to_str().unwrap()],
+    );
+    let log = scratch.record();
+    assert_eq!(changes(&log), [["set AGENTS.md"]]);
+    assert_eq!(names(&told(&log, "skill-catalog")[0].0), ["near"]);
+}
+
+#[test]
 fn the_time_is_told_where_a_patch_switches_it_on() {
     let scratch = Scratch::new();
     let on = "- id: time-context\n  disabled: false\n  config: {refreshIntervalMs: 0}\n";
