@@ -36,7 +36,6 @@ cargo xtask COMMAND
                    `bench instructions` counts those of the log's hot paths under valgrind,
                    `bench plugins [--quick] [P1 …]` measures components beside plain wasmtime,
                    `bench projections [--dev]` folds in components beside the host's own folds,
-                   `bench plugins-start` starts with none, twelve and forty plugins installed
                    `bench plugins-start` starts with none, twelve and forty plugins installed,
                    `bench rows [--dev]` with the rows of the bundles, all, the needed, one
   fuzz [TARGET] [--time SECONDS]
