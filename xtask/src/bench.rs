@@ -4,6 +4,7 @@
 //! The floor is `dsh-floor` (`host/plugin/src/bin`), plain wasmtime that loads
 //! the same machine code: what no host around those components can go below.
 
+mod dispatch;
 mod instructions;
 mod plugins;
 mod projections;
@@ -43,6 +44,11 @@ pub(crate) fn run(only: &[String]) -> Result<()> {
         && one == "plugins-start"
     {
         return start::run(arguments);
+    }
+    if let [one, arguments @ ..] = only
+        && one == "dispatch"
+    {
+        return dispatch::run(arguments);
     }
     if let [one, arguments @ ..] = only
         && one == "rows"

@@ -37,7 +37,8 @@ cargo xtask COMMAND
                    `bench plugins [--quick] [P1 …]` measures components beside plain wasmtime,
                    `bench projections [--dev]` folds in components beside the host's own folds,
                    `bench plugins-start` starts with none, twelve and forty plugins installed,
-                   `bench rows [--dev]` with the rows of the bundles, all, the needed, one
+                   `bench rows [--dev]` with the rows of the bundles, all, the needed, one,
+                   `bench dispatch [--dev]` runs steps beside none, ten and forty that observe
   fuzz [TARGET] [--time SECONDS]
                    fuzz the session log (frames, lines, normaliser, surface, repair) and the
                    profile's lock (lock), 60 s each

@@ -20,6 +20,7 @@ use crate::cancel::{CancelCause, Signal};
 use crate::compaction::{self, Compacted, CompactionError, Compactors};
 use crate::dispatch::Dispatch;
 use crate::error::AgentError;
+use crate::greeting;
 use crate::inbox::Inbox;
 use crate::inbox_port::InboxPort;
 use crate::log::{EventSink, Log};
@@ -76,6 +77,17 @@ pub enum StartSource {
     Resume,
 }
 
+impl StartSource {
+    /// As events have it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Startup => "startup",
+            Self::Resume => "resume",
+        }
+    }
+}
+
 /// What an agent is made of.
 pub struct Parts {
     /// Its session.
@@ -128,6 +140,8 @@ pub(crate) struct Inner {
     pub(crate) width: AtomicUsize,
     /// Inputs that came from whoever holds the agent, rather than from a row.
     pub(crate) inputs: AtomicU64,
+    /// Whether the listeners of its start were waited for.
+    pub(crate) greeted: AtomicBool,
     state: Mutex<State>,
     status: watch::Sender<Status>,
     busy: watch::Sender<bool>,
@@ -142,12 +156,8 @@ impl Agent {
     /// When the session's inbox cannot be read.
     pub fn new(parts: Parts) -> Result<Self, AgentError> {
         let last_turn = parts.log.read(dsh_session::Session::last_turn);
-        let source = match parts.source {
-            StartSource::Startup => "startup",
-            StartSource::Resume => "resume",
-        };
         let inner = Inner {
-            inbox: Inbox::rebuild(Arc::clone(&parts.log))?,
+            inbox: Inbox::rebuild(Arc::clone(&parts.log), Arc::clone(&parts.dispatch))?,
             titles: Titles::new(parts.titles, &parts.log, &parts.identity)?,
             approvals: Approvals::new(Arc::clone(&parts.log), Arc::clone(&parts.dispatch)),
             log: parts.log,
@@ -162,6 +172,7 @@ impl Agent {
             config: parts.config,
             requested: AtomicBool::new(false),
             inputs: AtomicU64::new(0),
+            greeted: AtomicBool::new(false),
             state: Mutex::new(State::new(last_turn)),
             status: watch::Sender::new(Status::Idle),
             busy: watch::Sender::new(false),
@@ -177,11 +188,7 @@ impl Agent {
         inner
             .log
             .attach(Arc::new(Telling(Arc::downgrade(&inner.dispatch))));
-        inner.dispatch.notify("agent/session-start", None, || {
-            Json::object(|payload| {
-                payload.str("source", source);
-            })
-        });
+        greeting::tell(inner, parts.source);
         Ok(agent)
     }
 
@@ -360,9 +367,7 @@ impl Agent {
         self.cancel(CancelCause::Disposed, true)?;
         self.when_idle().await;
         self.inner.titles.stop().await;
-        let flushed = self.inner.log.barrier().await;
-        self.inner.dispatch.settle().await;
-        flushed
+        greeting::farewell(&self.inner).await
     }
 
     /// How many tool bodies may run side by side, from the next group on.
@@ -440,6 +445,7 @@ impl Inner {
 
     /// Turns, one after another, while there is input for them (spec/loop.md §1.7, §2.1).
     async fn drive(inner: Arc<Self>, mut signal: Signal) {
+        greeting::heard(&inner, &signal).await;
         loop {
             let turn = AssertUnwindSafe(turn::run(&inner, &signal))
                 .catch_unwind()

@@ -111,6 +111,15 @@ impl Approvals {
                 data.str("id", &id).str("outcome", outcome.as_str());
             }),
         )?;
+        let tool = &ask.tool_name;
+        self.dispatch
+            .notify("authorization/settled", Some(tool), || {
+                Json::object(|payload| {
+                    payload.str("id", &id).str("toolName", tool);
+                    payload.opt_str("callId", ask.call_id.as_deref());
+                    payload.str("outcome", outcome.as_str());
+                })
+            });
         Ok(outcome)
     }
 

@@ -5,12 +5,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use dsh_session::{Inbox as Lists, Json, Splice, Target};
 
+use crate::dispatch::Dispatch;
 use crate::error::AgentError;
 use crate::log::Log;
 
 /// Both lists of one agent, live.
 pub(crate) struct Inbox {
     log: Arc<Log>,
+    dispatch: Arc<Dispatch>,
     lists: Mutex<Lists>,
 }
 
@@ -24,10 +26,11 @@ pub(crate) struct Claimed {
 
 impl Inbox {
     /// Folds what waits from the log, leaving out what a seed brought.
-    pub(crate) fn rebuild(log: Arc<Log>) -> Result<Self, AgentError> {
+    pub(crate) fn rebuild(log: Arc<Log>, dispatch: Arc<Dispatch>) -> Result<Self, AgentError> {
         let lists = log.read(dsh_session::Session::inbox)?;
         Ok(Self {
             log,
+            dispatch,
             lists: Mutex::new(lists),
         })
     }
@@ -120,9 +123,39 @@ impl Inbox {
         let mut lists = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
         for splice in plan(&lists)? {
             self.log.append(splice.draft())?;
+            let waited = lists.list(splice.target).iter();
+            let removed: Vec<_> = waited
+                .skip(splice.start)
+                .take(splice.removed)
+                .cloned()
+                .collect();
             lists.apply(&splice)?;
+            self.tell(&splice, &removed);
         }
         Ok(())
+    }
+
+    fn tell(&self, splice: &Splice, removed: &[Json]) {
+        let taken = if splice.canceled {
+            "agent/inbox/discarded"
+        } else {
+            "agent/inbox/claimed"
+        };
+        for (name, messages) in [(taken, removed), ("agent/inbox/inserted", &splice.inserted)] {
+            if messages.is_empty() {
+                continue;
+            }
+            self.dispatch.notify(name, None, || {
+                Json::object(|payload| {
+                    payload.str("target", splice.target.as_str());
+                    payload.array("messages", |list| {
+                        for message in messages {
+                            list.json(message);
+                        }
+                    });
+                })
+            });
+        }
     }
 }
 

@@ -35,6 +35,7 @@ mod cancel;
 mod check;
 mod config;
 mod error;
+mod greeting;
 mod inbox;
 mod inbox_port;
 mod log;
@@ -47,6 +48,7 @@ mod row_watch;
 mod session_start;
 mod state;
 mod step;
+mod stream;
 mod titles;
 mod turn;
 

@@ -83,6 +83,14 @@ pub(crate) async fn build(step: &Step<'_>, system: &str) -> Result<Built, Stop> 
 }
 
 impl Built {
+    pub(crate) fn header(&self) -> &RequestHeader {
+        &self.header
+    }
+
+    pub(crate) fn messages(&self) -> &Messages {
+        &self.messages
+    }
+
     /// Whether the log still says what the request carries.
     pub(crate) fn check_against(&self, log: &Log) -> Result<(), Stop> {
         let header = log.read(dsh_session::Session::request_header);
@@ -189,6 +197,14 @@ fn log_header(step: &Step<'_>, header: &RequestHeader) -> Result<(), Stop> {
             data.json("header", header.json()).str("reason", reason);
         }),
     )?;
+    let system = |header: &RequestHeader| header.json().get("system").map(Value::to_json);
+    if before.is_some_and(|before| system(&before) != system(header)) {
+        agent.dispatch.notify("system-prompt/change", None, || {
+            Json::object(|payload| {
+                payload.u64("turn", step.turn).u64("step", step.step);
+            })
+        });
+    }
     agent.requested.store(true, Ordering::Release);
     Ok(())
 }

@@ -7,7 +7,8 @@
 //!    where it is short of it, then the listeners.
 //! 3. [`Step::enter`]: what entered is appended as `user/message`.
 //! 4. [`request::build`]: the request, from the surface and nothing else.
-//! 5. [`Step::exchange`]: one attempt at the provider, which `dsh-model` drives.
+//! 5. [`Step::exchange`]: one attempt at the provider, which `dsh-model` drives
+//!    (`stream.rs`).
 //! 6. [`Step::take_chunk`] and [`Step::answer`]: chunks into the log and the
 //!    assembler, and at the end one `assistant/message`.
 //! 7. [`Step::run_tools`]: the calls, scheduled.
@@ -53,10 +54,10 @@ pub(crate) struct Step<'a> {
 }
 
 /// What an attempt brought.
-struct Attempt {
-    assembler: BlockAssembler,
+pub(crate) struct Attempt {
+    pub(crate) assembler: BlockAssembler,
     chunks: Vec<Seq>,
-    provider: String,
+    pub(crate) provider: String,
     model: String,
     policy: RetryPolicy,
 }
@@ -224,8 +225,9 @@ impl<'a> Step<'a> {
                     if shorter {
                         continue;
                     }
-                    if !retry::is_wanted(self, &attempt.provider, &attempt.policy, &failure).await?
-                    {
+                    let (provider, policy) = (&attempt.provider, &attempt.policy);
+                    let spoke = !attempt.assembler.blocks().is_empty();
+                    if !retry::is_wanted(self, provider, policy, &failure, spoke).await? {
                         return Err(Stop::Failed(failure));
                     }
                 }
@@ -251,26 +253,7 @@ impl<'a> Step<'a> {
             model: built.config.model.clone(),
             policy: built.policy.clone(),
         };
-        let taken = match built.call {
-            Err(failure) => self.take_chunk(&mut attempt, &FinishReason::Error(failure).to_chunk()),
-            Ok(call) => {
-                let context = self.agent.adapter_context(&attempt.provider, self.signal);
-                let mut stream = call.stream(context, &built.request);
-                let mut title = self.agent.titles.begin();
-                loop {
-                    // The stream ends itself when the turn is given up: its context carries the token.
-                    let Some(chunk) = stream.next().await else {
-                        break self.check();
-                    };
-                    if let Some(title) = title.take() {
-                        self.unless_aborted(title.logged()).await.ok();
-                    }
-                    if let Err(stop) = self.take_chunk(&mut attempt, &chunk) {
-                        break Err(stop);
-                    }
-                }
-            }
-        };
+        let taken = self.serve(built, &mut attempt).await;
         match taken {
             Ok(()) => Ok(attempt),
             Err(stop) => {
@@ -283,7 +266,7 @@ impl<'a> Step<'a> {
     }
 
     /// 6. A chunk, as it came.
-    fn take_chunk(&self, attempt: &mut Attempt, chunk: &Json) -> Result<(), Stop> {
+    pub(crate) fn take_chunk(&self, attempt: &mut Attempt, chunk: &Json) -> Result<(), Stop> {
         self.check()?;
         let data = Json::object(|data| {
             data.u64("turn", self.turn)
@@ -386,7 +369,7 @@ impl<'a> Step<'a> {
     /// 8. Waits until what was logged so far is durable.
     async fn barrier(&self) -> Result<(), Stop> {
         self.check()?;
-        self.agent.log.barrier().await?;
+        self.agent.dispatch.flush(&self.agent.log).await?;
         self.check()
     }
 

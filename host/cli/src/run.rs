@@ -324,8 +324,15 @@ fn models(
             composed.left_out.row(&mount.row, &reason)?;
         }
     }
-    // What was left out is the reason, rather than that nothing is there.
+    let serves = |mount: &Mount| {
+        let subscriptions = mount.mounted.subscriptions().iter();
+        let mut events = subscriptions.map(|own| own.event.as_str());
+        events.any(|event| event == "llm/stream")
+    };
+    // What was left out is the reason, rather than that nothing is there; but a
+    // listener may serve a provider that no adapter does.
     if !models.providers().iter().any(|known| known.id == asked)
+        && !mounts.iter().any(serves)
         && let Some(reason) = composed.left_out.reason()
     {
         return Err(Failure::of(format_args!(

@@ -26,6 +26,7 @@ mod component;
 mod docs;
 mod events;
 mod files;
+mod flush;
 mod listener;
 mod observers;
 mod report;

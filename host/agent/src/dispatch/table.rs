@@ -189,7 +189,7 @@ pub(super) const EVENTS: &[EventSpec] = &[
             "Before each step: which of the claimed messages come before the model. By default \
              all do, and what the model should know of its surroundings is added.",
             object!(["turn", "step", "messages"],
-                "turn": integer!(), "step": integer!(), "messages": list!(message!())),
+                "turn": integer!(), "step": integer!(), "messages": list!(open!())),
             one_of!(
                 object!(["kind", "messages"],
                     "kind": constant!("enter"), "messages": list!(message!())),
@@ -213,14 +213,17 @@ pub(super) const EVENTS: &[EventSpec] = &[
         ..policy(
             "agent/request-error",
             "When a request of a step failed: whether it is made again. By default it is not. \
-             Without `delayMs` it is made again at once and not counted as a retry.",
-            object!(["turn", "step", "provider", "failure", "retryPolicy"],
+             Without `delayMs` it is made again at once and not counted as a retry. `retries` is \
+             how often this step was retried under this policy, by the log; `spoke` whether the \
+             failed attempt had said something by then.",
+            object!(["turn", "step", "provider", "failure", "retryPolicy", "retries", "spoke"],
                 "turn": integer!(), "step": integer!(), "provider": string!(),
                 "failure": failure!(),
                 "retryPolicy": object!(["mode"], "mode": string!(), "key": string!(),
                     "maxRetries": integer!(), "retryableCodes": list!(string!()),
                     "backoff": object!([], "initialDelayMs": number!(), "maxDelayMs": number!(),
-                        "jitterRatio": number!()))),
+                        "jitterRatio": number!())),
+                "retries": integer!(), "spoke": boolean!()),
             one_of!(
                 r#"{"type":"null"}"#,
                 object!(["kind"], "kind": constant!("retry"), "delayMs": number!()),
@@ -255,14 +258,15 @@ pub(super) const EVENTS: &[EventSpec] = &[
         leaves: false,
         ..policy(
             "llm/stream",
-            "Around each attempt of a step at a model, with all that the model sees. By default \
+            "Around each attempt of a step at a model, with all that the model sees (`system` and \
+             `tools` where there are any). By default \
              the route's adapter makes it. A listener may refuse it, which is a failed request, \
              or serve the answer itself, also where no adapter serves the provider: `chunks` as \
              the log has them, a `finish` last. What the model sees cannot be rewritten. \
              `leave` is told how it ended. `only` are providers.",
-            object!(["turn", "step", "config", "messages", "tools"],
+            object!(["turn", "step", "config", "messages"],
                 "turn": integer!(), "step": integer!(), "config": config!(), "system": string!(),
-                "messages": list!(message!()), "tools": list!(open!())),
+                "messages": list!(open!()), "tools": list!(open!())),
             one_of!(
                 object!(["kind", "finish"], "kind": constant!("end"),
                     "finish": object!(["kind"], "kind": string!(), "failure": failure!())),
@@ -358,17 +362,17 @@ pub(super) const EVENTS: &[EventSpec] = &[
     emit(
         "agent/inbox/claimed",
         "When a step takes what waits.",
-        object!(["target", "messages"], "target": string!(), "messages": list!(message!())),
+        object!(["target", "messages"], "target": string!(), "messages": list!(open!())),
     ),
     emit(
         "agent/inbox/discarded",
         "When input that waits is taken out unread.",
-        object!(["target", "messages"], "target": string!(), "messages": list!(message!())),
+        object!(["target", "messages"], "target": string!(), "messages": list!(open!())),
     ),
     emit(
         "agent/inbox/inserted",
         "When input is put in front of the agent, or put back.",
-        object!(["target", "messages"], "target": string!(), "messages": list!(message!())),
+        object!(["target", "messages"], "target": string!(), "messages": list!(open!())),
     ),
     emit(
         "agent/session-start",

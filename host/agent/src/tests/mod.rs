@@ -6,6 +6,7 @@ mod compaction;
 mod context;
 mod differences;
 mod ends;
+mod events;
 mod header;
 mod inbox;
 mod inbox_port;

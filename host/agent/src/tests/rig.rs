@@ -456,6 +456,8 @@ impl Rig {
         let of_row = |mounted: &Mounted| listening(mounted, &identity, &log);
         let mut listeners: Vec<_> = setup.mounted.iter().map(of_row).collect();
         listeners.extend(setup.listeners);
+        // So that every payload of every test is made, and is of its shape.
+        listeners.push(Arc::new(super::events::Everything::default()));
         let agent = Agent::new(Parts {
             log: Arc::clone(&log),
             models: Arc::new(models),

@@ -263,7 +263,7 @@ impl Pipeline<'_> {
     }
 
     async fn body(&self, call: &Call, deadline_ms: Option<u64>) -> Finished {
-        if let Err(error) = self.log.barrier().await {
+        if let Err(error) = self.dispatch.flush(self.log).await {
             return Finished::for_review(CallResult::failure(&error.to_string()));
         }
         if self.signal.aborted() {

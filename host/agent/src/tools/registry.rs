@@ -2,7 +2,7 @@
 //! whichever row it comes from.
 
 use std::cmp::Ordering;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use dsh_session::Json;
 
@@ -12,10 +12,13 @@ use crate::error::AgentError;
 /// Stands in `toolOrder` for every tool that it does not name.
 const UNLISTED: &str = "<unlisted-tools>";
 
+type Tell = Box<dyn Fn(&[String]) + Send + Sync>;
+
 /// The registered tools and their order on the wire.
 #[derive(Default)]
 pub struct ToolRegistry {
     tools: RwLock<Vec<Arc<dyn Tool>>>,
+    tell: OnceLock<Tell>,
     order: Option<Vec<String>>,
 }
 
@@ -35,6 +38,7 @@ impl ToolRegistry {
         }
         Ok(Self {
             tools: RwLock::default(),
+            tell: OnceLock::new(),
             order,
         })
     }
@@ -50,7 +54,25 @@ impl ToolRegistry {
             return Err(AgentError::DuplicateTool { name: name.clone() });
         }
         tools.push(tool);
+        drop(tools);
+        self.changed();
         Ok(())
+    }
+
+    /// Tells all names, now and whenever a tool comes or goes. The first stays.
+    pub(crate) fn tell(&self, tell: impl Fn(&[String]) + Send + Sync + 'static) {
+        if self.tell.set(Box::new(tell)).is_ok() {
+            self.changed();
+        }
+    }
+
+    fn changed(&self) {
+        if let Some(tell) = self.tell.get() {
+            let tools = self.tools.read().unwrap_or_else(PoisonError::into_inner);
+            let names: Vec<_> = tools.iter().map(|tool| tool.spec().name.clone()).collect();
+            drop(tools);
+            tell(&names);
+        }
     }
 
     /// Takes a tool away; calls of it that run go on.
@@ -59,6 +81,7 @@ impl ToolRegistry {
             .write()
             .unwrap_or_else(PoisonError::into_inner)
             .retain(|tool| tool.spec().name != name);
+        self.changed();
     }
 
     /// The tool of that name.

@@ -124,9 +124,9 @@ fn h69_a_row_that_never_returns_does_not_keep_the_run_from_ending() {
 
 #[test]
 fn h61_what_a_component_says_does_not_speak_to_the_terminal() {
-    let grants = json!({"observe": ["session/event"]});
-    let says = ["session/event|panic-saying|ESC]0;owned ESC[2J"];
-    let (ended, record) = run(&says, &grants, &reads(1));
+    let grants = json!({"observe": ["tools/pre-execute"]});
+    let says = ["tools/pre-execute|panic-saying|ESC]0;owned ESC[2J"];
+    let (ended, record) = run(&says, &grants, &reads(3));
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert!(ended.stderr.contains("owned"), "{ended:?}");
     assert!(!ended.stderr.contains('\u{1b}'), "{ended:?}");

@@ -135,6 +135,20 @@ fn follow(rule: &Rule) {
                 log::write(log::Level::Warn, &error.code);
             }
         }
+        how if how.contains("note") => {
+            // By which instance it is met shows in how often that was called.
+            let key = format!("{} {}", rule.event, called());
+            let _ = kv::set(kv::Scope::Profile, &key, b"met");
+        }
+        "recall" => {
+            let kept = kv::get(kv::Scope::Profile, "memory").ok().flatten();
+            if let Some(kept) = kept {
+                let text = String::from_utf8_lossy(&kept);
+                let draft = format!(r#"{{"content":[{{"type":"text","text":"{text}"}}]}}"#);
+                let _ = inbox::send(&draft, inbox::Target::NextStep, false);
+            }
+            let _ = kv::set(kv::Scope::Profile, "memory", rule.text.as_bytes());
+        }
         "send" => {
             if let Err(error) = inbox::send(&rule.text, inbox::Target::NextTurn, true) {
                 log::write(log::Level::Warn, &error.code);
@@ -503,7 +517,7 @@ impl dispatch::Guest for Prober {
             let subscribed = |rule: Rule| dispatch::Subscription {
                 event: rule.event,
                 only: vec![],
-                beside: false,
+                beside: rule.how.starts_with("beside"),
             };
             return rules().into_iter().map(subscribed).collect();
         }
@@ -539,7 +553,7 @@ impl dispatch::Guest for Prober {
             let carry = (rule.how == "leave").then(|| rule.text.clone());
             let verdict = match rule.how.as_str() {
                 "rewrite" => dispatch::Verdict::Rewrite(rule.text),
-                "settle" => dispatch::Verdict::Settle(rule.text),
+                "settle" | "note-settle" => dispatch::Verdict::Settle(rule.text),
                 _ => dispatch::Verdict::Proceed,
             };
             return Ok(dispatch::Entry { verdict, carry });
