@@ -35,4 +35,5 @@ mod signals;
 mod support;
 mod titles;
 mod told;
+mod views;
 mod whole_runs;
