@@ -7,6 +7,7 @@
 mod dispatch;
 mod instructions;
 mod plugins;
+mod projections;
 mod provider;
 mod rows;
 mod start;
@@ -33,6 +34,11 @@ pub(crate) fn run(only: &[String]) -> Result<()> {
         && one == "plugins"
     {
         return plugins::run(arguments);
+    }
+    if let [one, arguments @ ..] = only
+        && one == "projections"
+    {
+        return projections::run(arguments);
     }
     if let [one, arguments @ ..] = only
         && one == "plugins-start"

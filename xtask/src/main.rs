@@ -35,6 +35,7 @@ cargo xtask COMMAND
   bench [NAME]     build release binaries and measure; prints the rows of BENCHMARKS.md;
                    `bench instructions` counts those of the log's hot paths under valgrind,
                    `bench plugins [--quick] [P1 …]` measures components beside plain wasmtime,
+                   `bench projections [--dev]` folds in components beside the host's own folds,
                    `bench plugins-start` starts with none, twelve and forty plugins installed,
                    `bench rows [--dev]` with the rows of the bundles, all, the needed, one,
                    `bench dispatch [--dev]` runs steps beside none, ten and forty that observe

@@ -19,17 +19,20 @@ use crate::turn::Stop;
 /// The longest wait that is kept, in milliseconds; what a timer of upstream takes.
 const MAX_DELAY_MS: f64 = 2_147_483_647.0;
 
-/// Asks the listeners; true once it is time for another attempt.
+/// Asks the listeners; true once it is time for another attempt. `spoke` says
+/// that the failed one had said something by then.
 pub(crate) async fn is_wanted(
     step: &Step<'_>,
     provider: &str,
     policy: &RetryPolicy,
     failure: &LlmFailure,
+    spoke: bool,
 ) -> Result<bool, Stop> {
     let dispatch = &step.agent.dispatch;
     if !dispatch.listens("agent/request-error", None) {
         return Ok(false);
     }
+    let chain = Chain::of(step, provider, policy);
     let payload = Json::object(|payload| {
         payload
             .u64("turn", step.turn)
@@ -37,7 +40,9 @@ pub(crate) async fn is_wanted(
             .str("provider", provider);
         payload
             .json("failure", &failure.to_json())
-            .json("retryPolicy", &describe(policy));
+            .json("retryPolicy", &describe(policy))
+            .u64("retries", chain.retries)
+            .bool("spoke", spoke);
     });
     let context = step.context();
     let asked = dispatch.waterfall("agent/request-error", None, payload, &context, |_| async {
@@ -63,6 +68,36 @@ pub(crate) async fn is_wanted(
     Ok(true)
 }
 
+/// The retries of a step under one policy, as the log has them.
+struct Chain {
+    retries: u64,
+    /// One id a chain.
+    id: Option<String>,
+}
+
+impl Chain {
+    fn of(step: &Step<'_>, provider: &str, policy: &RetryPolicy) -> Self {
+        let key = policy.key();
+        let newest = step.agent.log.read(|session| {
+            // Mostly there is none at all.
+            session.last_of(&Kind::LlmRetry)?;
+            let back = session.log().events_before(session.next_seq());
+            let of_step = back
+                .map_while(Result::ok)
+                .take_while(|event| event.kind != Kind::StepStart);
+            let mut retries = of_step.filter(|event| event.kind == Kind::LlmRetry);
+            retries.find(|event| is_of_chain(event, step.turn, step.step, provider, &key))
+        });
+        let member = |name: &str| newest.as_ref().and_then(|event| event.data.get(name));
+        Self {
+            retries: member("retry").and_then(Value::u64).unwrap_or(0),
+            id: member("retryId")
+                .and_then(Value::text)
+                .map(std::borrow::Cow::into_owned),
+        }
+    }
+}
+
 /// A number of `[0, 1)`, for the jitter of waits.
 pub(crate) fn random() -> f64 {
     let (bits, _) = uuid::Uuid::new_v4().as_u64_pair();
@@ -80,17 +115,10 @@ async fn wait(
 ) -> Result<(), Stop> {
     let log = &step.agent.log;
     let key = policy.key();
-    let before = log.read(|session| {
-        let same_chain = |event: &&std::sync::Arc<Event>| {
-            is_of_chain(event, step.turn, step.step, provider, &key)
-        };
-        session.last_of(&Kind::LlmRetry).filter(same_chain).cloned()
-    });
-    let member = |name: &str| before.as_ref().and_then(|event| event.data.get(name));
-    let retry = member("retry").and_then(Value::u64).unwrap_or(0) + 1;
-    let id = member("retryId")
-        .and_then(Value::text)
-        .map_or_else(fresh_id, std::borrow::Cow::into_owned);
+    // Anew: whoever was asked may have appended.
+    let chain = Chain::of(step, provider, policy);
+    let retry = chain.retries + 1;
+    let id = chain.id.unwrap_or_else(fresh_id);
     log.record(
         Kind::LlmRetry,
         Json::object(|data| {

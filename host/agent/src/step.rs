@@ -225,8 +225,9 @@ impl<'a> Step<'a> {
                     if shorter {
                         continue;
                     }
-                    if !retry::is_wanted(self, &attempt.provider, &attempt.policy, &failure).await?
-                    {
+                    let (provider, policy) = (&attempt.provider, &attempt.policy);
+                    let spoke = !attempt.assembler.blocks().is_empty();
+                    if !retry::is_wanted(self, provider, policy, &failure, spoke).await? {
                         return Err(Stop::Failed(failure));
                     }
                 }

@@ -52,8 +52,7 @@ async fn every_recording_of_a_person_who_stays_comes_out_equal() {
 }
 
 async fn play(recording: &Recording, stage: &Stage) -> Result<Outcome, String> {
-    let mut provider = Provider::of(recording)?;
-    let mock = Mock::with(move |request| provider.answer(request));
+    let mock = Provider::of(recording)?.serve();
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
     let ran = run(stage, &mock, folder.path()).await;
     let events = ran.map_err(|failure| failure.message().to_owned())?;

@@ -151,18 +151,15 @@ impl ProjectionCache {
         Ok(())
     }
 
-    fn change(&self, change: impl FnOnce(&mut Records)) -> Result<(), StoreError> {
+    fn change(&self, change: impl FnOnce(&mut Records) -> bool) -> Result<(), StoreError> {
         self.make_dir()?;
         let _held = self.lock()?;
         // The file is read under the lock: another process may have written since it was last seen.
         let mut records = self.read()?;
-        let before = records.text();
-        change(&mut records);
-        let text = records.text();
-        if text == before {
+        if !change(&mut records) {
             return Ok(());
         }
-        self.replace(text.as_bytes())
+        self.replace(records.text().as_bytes())
     }
 
     fn dir(&self) -> &Path {

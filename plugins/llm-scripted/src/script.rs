@@ -75,8 +75,8 @@ impl Script {
 
     /// The entry that answers, counted as spent; or why none does. A call with a
     /// purpose (a title, a summary) is answered by an entry of that purpose, and,
-    /// where the script has none, by the purpose's name: it costs no answer of
-    /// the loop's.
+    /// where the script has none, by the purpose's name, or with nothing where that
+    /// would name the session: it costs no answer of the loop's.
     pub(crate) fn answer(&mut self, input: &str, purpose: Option<&str>) -> Result<&Entry, String> {
         if let Some(purpose) = purpose
             && !self
@@ -86,7 +86,7 @@ impl Script {
         {
             let entry = Entry {
                 purpose: Some(purpose.to_owned()),
-                text: Some(purpose.to_owned()),
+                text: (purpose != "session-title").then(|| purpose.to_owned()),
                 ..Entry::default()
             };
             self.entries.push(entry);

@@ -22,6 +22,14 @@ const MAX_HEAD: usize = 64 << 10;
 /// Bytes of a request's body.
 const MAX_BODY: usize = 64 << 20;
 
+/// What a request for a title is answered with, unless a test says otherwise.
+const SHORT_TITLE: &str = concat!(
+    r#"data: {"id":"t","choices":[{"index":0,"delta":{"role":"assistant","content":"Short title"},"finish_reason":null}]}"#,
+    "\n\n",
+    r#"data: {"id":"t","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#,
+    "\n\ndata: [DONE]\n\n",
+);
+
 type Script = Box<dyn FnMut(&Recorded) -> Answer + Send>;
 
 /// A request that came.
@@ -48,6 +56,17 @@ impl Recorded {
         found.map(|(_, value)| value.as_str())
     }
 
+    /// Whether it asks the model for a session's title, which every run does beside
+    /// its turn: without tools, without thinking, and for little output.
+    #[must_use]
+    pub fn asks_for_a_title(&self) -> bool {
+        let text = String::from_utf8_lossy(&self.body);
+        let has = |member: &str| text.contains(member);
+        !has(r#""tools":["#)
+            && has(r#""thinking":{"type":"disabled"}"#)
+            && has(r#""max_tokens":64"#)
+    }
+
     /// The body as text.
     #[must_use]
     pub fn text(&self) -> String {
@@ -67,7 +86,10 @@ pub struct Mock {
 
 struct Shared {
     script: Mutex<Script>,
+    /// Answers the requests for titles.
+    titles: Mutex<Script>,
     requests: Mutex<Vec<Recorded>>,
+    title_requests: Mutex<Vec<Recorded>>,
     written: AtomicU64,
     closed: AtomicU64,
 }
@@ -117,7 +139,9 @@ impl Mock {
         let secure = tls.is_some();
         let shared = Arc::new(Shared {
             script: Mutex::new(Box::new(script)),
+            titles: Mutex::new(Box::new(|_| Answer::sse(SHORT_TITLE))),
             requests: Mutex::default(),
+            title_requests: Mutex::default(),
             written: AtomicU64::new(0),
             closed: AtomicU64::new(0),
         });
@@ -154,7 +178,24 @@ impl Mock {
         self.address.port()
     }
 
-    /// All that came so far.
+    /// Answers requests for a session's title. They are told apart from all others,
+    /// take none of their answers, and are kept in [`Mock::title_requests`].
+    #[must_use]
+    pub fn answering_titles(
+        self,
+        script: impl FnMut(&Recorded) -> Answer + Send + 'static,
+    ) -> Self {
+        *lock(&self.shared.titles) = Box::new(script);
+        self
+    }
+
+    /// The requests for a title that came so far.
+    #[must_use]
+    pub fn title_requests(&self) -> Vec<Recorded> {
+        lock(&self.shared.title_requests).clone()
+    }
+
+    /// All that came so far, but for requests for a title.
     #[must_use]
     pub fn requests(&self) -> Vec<Recorded> {
         lock(&self.shared.requests).clone()
@@ -255,12 +296,17 @@ async fn connection(
     stream.tcp().set_nodelay(true)?;
     let mut stream = BufReader::new(stream);
     while let Some(request) = read_request(&mut stream).await? {
+        let (kept, script) = if request.asks_for_a_title() {
+            (&shared.title_requests, &shared.titles)
+        } else {
+            (&shared.requests, &shared.script)
+        };
         let answer = {
-            let mut requests = lock(&shared.requests);
+            let mut requests = lock(kept);
             if requests.len() < MAX_REQUESTS {
                 requests.push(request.clone());
                 drop(requests);
-                (lock(&shared.script))(&request)
+                (lock(script))(&request)
             } else {
                 Answer::new(503, "the mock keeps no more requests")
             }

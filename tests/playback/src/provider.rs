@@ -7,8 +7,9 @@
 //! with what causes it: a status, or an end without a word.
 
 use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use mock_provider::{Answer, End, Recorded, Step};
+use mock_provider::{Answer, End, Mock, Recorded, Step};
 use serde_json::{Value, json};
 
 use crate::recording::{Recording, Told};
@@ -44,6 +45,21 @@ impl Provider {
         }
         let titles = live.iter().filter_map(title).collect();
         Ok(Self { turns, titles })
+    }
+
+    /// Says it on a loopback port, titles as well.
+    #[must_use]
+    pub fn serve(self) -> Mock {
+        let turns = Arc::new(Mutex::new(self));
+        let titles = Arc::clone(&turns);
+        let answer = |provider: &Mutex<Self>, request: &Recorded| {
+            let provider = provider.lock();
+            provider
+                .unwrap_or_else(PoisonError::into_inner)
+                .answer(request)
+        };
+        Mock::with(move |request| answer(&turns, request))
+            .answering_titles(move |request| answer(&titles, request))
     }
 
     /// The answer to a request. One for a title is known by having no tools to

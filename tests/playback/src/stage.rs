@@ -219,6 +219,9 @@ fn patch(recording: &Recording, player: &str) -> Value {
     if !lists_skills(recording) {
         patch.push(off("skill-filesystem"));
     }
+    if !recording.has("session/title") {
+        patch.push(off("session-title"));
+    }
     let adapter = adapter(recording);
     if !adapter.is_empty() {
         patch.push(json!({"id": "llm-deepseek", "config": adapter}));

@@ -107,7 +107,7 @@ async fn run(event: &'static str, names: &[&'static str]) -> (Vec<String>, Resul
     };
     let retries = event == "agent/request-error";
     let asked = if retries {
-        let text = r#"{"turn":1,"step":1,"provider":"p","failure":{"message":"m"},"retryPolicy":{"mode":"normal"}}"#;
+        let text = r#"{"turn":1,"step":1,"provider":"p","failure":{"message":"m"},"retryPolicy":{"mode":"normal"},"retries":0,"spoke":false}"#;
         Json::normalise(text).unwrap()
     } else {
         payload("payload")

@@ -213,14 +213,17 @@ pub(super) const EVENTS: &[EventSpec] = &[
         ..policy(
             "agent/request-error",
             "When a request of a step failed: whether it is made again. By default it is not. \
-             Without `delayMs` it is made again at once and not counted as a retry.",
-            object!(["turn", "step", "provider", "failure", "retryPolicy"],
+             Without `delayMs` it is made again at once and not counted as a retry. `retries` is \
+             how often this step was retried under this policy, by the log; `spoke` whether the \
+             failed attempt had said something by then.",
+            object!(["turn", "step", "provider", "failure", "retryPolicy", "retries", "spoke"],
                 "turn": integer!(), "step": integer!(), "provider": string!(),
                 "failure": failure!(),
                 "retryPolicy": object!(["mode"], "mode": string!(), "key": string!(),
                     "maxRetries": integer!(), "retryableCodes": list!(string!()),
                     "backoff": object!([], "initialDelayMs": number!(), "maxDelayMs": number!(),
-                        "jitterRatio": number!()))),
+                        "jitterRatio": number!())),
+                "retries": integer!(), "spoke": boolean!()),
             one_of!(
                 r#"{"type":"null"}"#,
                 object!(["kind"], "kind": constant!("retry"), "delayMs": number!()),

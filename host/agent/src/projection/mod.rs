@@ -26,7 +26,7 @@ mod unit;
 mod tests;
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use dsh_session::projection::{Rows, Snapshot};
 use dsh_session::{Event, Json, Seq};
@@ -148,12 +148,14 @@ impl Projections {
     /// Ends following; what is not in the cache yet is written, within a bound.
     /// Views can be asked for still.
     pub async fn close(&self) {
+        self.close_within(LAST_WRITE).await;
+    }
+
+    async fn close_within(&self, limit: Duration) {
         self.closing.cancel();
         let follower = lock(&self.follower).take();
         if let Some(mut follower) = follower
-            && tokio::time::timeout(LAST_WRITE, &mut follower)
-                .await
-                .is_err()
+            && tokio::time::timeout(limit, &mut follower).await.is_err()
         {
             self.ended.cancel();
             follower.abort();

@@ -464,3 +464,16 @@ async fn a_key_is_shared_by_units_of_one_version() {
     );
     assert_eq!(projections.view("title").await, Some(Json::null()));
 }
+
+#[tokio::test]
+async fn a_unit_that_never_returns_does_not_keep_a_session_from_closing() {
+    let home = tempfile::tempdir().unwrap();
+    let log = log();
+    let stuck = Counter::new("stuck");
+    stuck.permits.forget_permits(Semaphore::MAX_PERMITS);
+    let units = registry(&[stuck]);
+    let projections = Projections::start(Arc::clone(&log), units, keep(home.path(), false));
+    append(&log, Kind::ToolCall);
+    append(&log, Kind::TurnEnd);
+    projections.close_within(Duration::from_millis(20)).await;
+}

@@ -33,5 +33,7 @@ mod sessions;
 mod sessions_mend;
 mod signals;
 mod support;
+mod titles;
 mod told;
+mod views;
 mod whole_runs;

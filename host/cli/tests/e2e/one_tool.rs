@@ -31,8 +31,15 @@ fn run(scratch: &Scratch) -> (Mock, Record) {
 fn writes_exactly_the_event_order_of_a_turn_with_tools() {
     let scratch = Scratch::new();
     let (_mock, log) = run(&scratch);
+    let mut kinds = kinds_with_one_chunk(log.events());
+    // A model's title comes when it comes, or not at all where the run was faster.
+    let mut titles = 0;
+    kinds.retain(|kind| {
+        titles += usize::from(*kind == "session/title");
+        *kind != "session/title" || titles == 1
+    });
     assert_eq!(
-        kinds_with_one_chunk(log.events()),
+        kinds,
         [
             "permission/preset",
             "sandbox/mode",
@@ -46,6 +53,7 @@ fn writes_exactly_the_event_order_of_a_turn_with_tools() {
             "session/title",
             "request/header",
             "request/context",
+            "session/title-llm-request",
             "assistant/chunk",
             "assistant/message",
             "tool/call",

@@ -5,7 +5,6 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use dsh_session::Header;
-use mock_provider::Mock;
 use playback::{
     Door, List, Outcome, Provider, Recording, Stage, Told, compare, played, recordings,
 };
@@ -57,8 +56,7 @@ fn side_by_side<T: Sync, U: Send>(all: &[T], work: impl Fn(&T) -> U + Sync) -> V
 }
 
 fn play(recording: &Recording, stage: &Stage) -> Result<Outcome, String> {
-    let mut provider = Provider::of(recording)?;
-    let mock = Mock::with(move |request| provider.answer(request));
+    let mock = Provider::of(recording)?.serve();
     let scratch = Scratch::new();
     for (path, text) in &stage.files {
         scratch.write(path, text);

@@ -17,7 +17,7 @@ const MAX_DEPTH: usize = 64;
 
 /// Bytes of all records, as they stand in memory. The file is read and written whole, at each end of a turn of whatever
 /// session; a record has about one KiB.
-pub const LARGEST: usize = 2 << 20;
+pub const LARGEST: usize = 1 << 20;
 
 /// The records of all sessions, those that were written last at the end.
 #[derive(Clone, Debug, Default)]
@@ -122,7 +122,8 @@ impl Records {
         snapshot
     }
 
-    pub(super) fn put(&mut self, header: &Header, rows: &Rows) {
+    /// Whether that changed anything.
+    pub(super) fn put(&mut self, header: &Header, rows: &Rows) -> bool {
         let mut merged = self.rows(header).unwrap_or_default();
         for (key, row) in rows.iter() {
             merged.set(key, row.clone());
@@ -131,9 +132,13 @@ impl Records {
             o.json("identity", &identity(header))
                 .json("rows", &merged.json());
         });
+        if self.record(&header.id) == Some(&record) {
+            return false;
+        }
         self.remove(&header.id);
         self.set(&header.id, record);
         self.shorten();
+        true
     }
 
     /// Forgets what was written longest ago, but never the last record.
@@ -156,9 +161,10 @@ impl Records {
         }
     }
 
-    pub(super) fn remove(&mut self, id: &str) {
+    /// Whether it was there.
+    pub(super) fn remove(&mut self, id: &str) -> bool {
         if !self.contains(id) {
-            return;
+            return false;
         }
         let records = std::mem::take(self).records;
         for (known, record) in records {
@@ -166,6 +172,7 @@ impl Records {
                 self.set(&known, record);
             }
         }
+        true
     }
 
     fn set(&mut self, id: &str, record: Json) {

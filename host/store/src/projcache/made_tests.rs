@@ -66,14 +66,15 @@ fn a_snapshot_has_the_views_that_stand_beside_states_and_the_hosts_own() {
 #[test]
 fn what_was_written_longest_ago_goes_when_there_is_too_much() {
     let mut records = Records::default();
-    let put = |records: &mut Records, id: &str| {
+    let put = |records: &mut Records, id: &str, seq: u64| {
         let mut rows = Rows::default();
         let text = format!("\"{}\"", "x".repeat(LARGEST / 4));
-        rows.set("title", row(1, &text));
-        records.put(&Header::new(id, 1), &rows);
+        rows.set("title", row(seq, &text));
+        assert!(records.put(&Header::new(id, 1), &rows));
+        assert!(!records.put(&Header::new(id, 1), &rows), "as it was");
     };
-    for id in ["a", "b", "c", "a", "d"] {
-        put(&mut records, id);
+    for (seq, id) in (0..).zip(["a", "b", "c", "a", "d"]) {
+        put(&mut records, id, seq);
     }
     let has = |records: &Records, id: &str| records.rows(&Header::new(id, 1)).is_some();
     assert_eq!(records.len(), 3);

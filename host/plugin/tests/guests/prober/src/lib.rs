@@ -273,6 +273,13 @@ impl tool::Guest for Prober {
             "fail" => Err(error("AS_TOLD")),
             // A block of whatever kind, as the argument is.
             "block" => outcome(argument),
+            // A view of the session, of the key that the arguments name.
+            "view" => {
+                let key = argument.split('"').nth(3).unwrap_or_default();
+                let view = session::projection(key).unwrap_or_else(|| "none".to_owned());
+                let text = view.replace('\\', "\\\\").replace('"', "\\\"");
+                outcome(format!(r#"{{"type":"text","text":"{text}"}}"#))
+            }
             // What goes beside the content: drafts for the next step.
             "more" => Ok(tool::Outcome {
                 content: vec![],

@@ -1,0 +1,166 @@
+//! Views of a session: for its components, for lists, and over kills.
+
+use std::path::PathBuf;
+
+use dsh_session::Kind;
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::hostile::guest;
+use crate::support::{Scratch, wait_until};
+
+fn cache(scratch: &Scratch) -> PathBuf {
+    scratch.home().join("storages/session_projcache.json")
+}
+
+/// The rows that the cache has of the only session.
+fn rows(scratch: &Scratch) -> Option<Value> {
+    let text = std::fs::read_to_string(cache(scratch)).ok()?;
+    let document: Value = serde_json::from_str(&text).unwrap();
+    let sessions = document["tables"]["sessions"].as_object()?;
+    Some(sessions.values().next()?["rows"].clone())
+}
+
+/// The newest event that any state of the cache knows.
+fn newest(rows: &Value) -> u64 {
+    let seqs = rows.as_object().unwrap().values();
+    seqs.filter_map(|row| row["seq"].as_u64()).max().unwrap()
+}
+
+fn listed(scratch: &Scratch) -> Value {
+    let ended = scratch.sessions_command(["list", "--json"]);
+    let rows: Value = serde_json::from_str(&ended.stdout).unwrap();
+    rows[0]["projections"].clone()
+}
+
+fn bash(times: usize) -> Value {
+    let call =
+        json!({"calls": [{"name": "bash", "arguments": {"command": "true", "description": "d"}}]});
+    let mut script = vec![call; times];
+    script.push(json!({"text": "Done.", "times": "always"}));
+    Value::from(script)
+}
+
+#[test]
+fn a_component_is_shown_a_view_as_of_its_call() {
+    let scratch = Scratch::new();
+    let row = json!({
+        "id": "prober",
+        "component": guest().to_string_lossy(),
+        "config": {"says": ["tool:view"]},
+        "grants": {
+            "clock": true, "random": true, "session": true, "journal": true, "workspace": true,
+            "spill": true, "process": [], "inbox": true, "kv": true, "llm": true, "route": {"provider": "prober"},
+        },
+    });
+    let row = scratch.write_beside("prober.yml", &json!([{"insert": [row]}]).to_string());
+    let call = |key: &str| json!({"name": "view", "arguments": {"key": key}});
+    let script = json!([
+        {"calls": [call("sessionStats"), call("nobody's")]},
+        {"calls": [call("sessionStats"), call("contextBreakdown")]},
+        {"text": "Done."},
+    ]);
+    let script = scratch.script(&script);
+    let ended = scratch
+        .dsh()
+        .headless()
+        .patch(script)
+        .patch(row)
+        .args(["--strict", "Go"])
+        .run();
+    ended.answered("Done.");
+    let results = scratch.record().results();
+    let views: Vec<&str> = results.iter().map(|(text, _)| &**text).collect();
+    let steps = |text: &str| serde_json::from_str::<Value>(text).unwrap()["steps"].clone();
+    assert_eq!((steps(views[0]), views[1]), (json!(0), "none"));
+    assert_eq!(steps(views[2]), 1);
+    assert!(views[3].contains("messageTokens"), "{views:?}");
+}
+
+#[test]
+fn a_list_shows_what_the_cache_has_and_asks_neither_log_nor_component() {
+    let scratch = Scratch::new();
+    let script = scratch.script(&bash(1));
+    let run = || scratch.dsh().headless().patch(&script).args(["Go"]).run();
+    run().answered("Done.");
+    let shown = listed(&scratch);
+    assert_eq!(shown["values"]["sessionStats"]["steps"], 2);
+    assert_eq!(shown["asOfSeq"], newest(&rows(&scratch).unwrap()));
+    let text = std::fs::read_to_string(cache(&scratch)).unwrap();
+    let view = text.rfind("\"steps\": 2").unwrap();
+    let other = format!("{}\"steps\": 7{}", &text[..view], &text[view + 10..]);
+    std::fs::write(cache(&scratch), other).unwrap();
+    assert_eq!(listed(&scratch)["values"]["sessionStats"]["steps"], 7);
+    std::fs::write(cache(&scratch), "somebody else's").unwrap();
+    let ended = scratch.sessions_command(["list", "--json"]);
+    assert!(
+        ended.stderr.contains("PROJECTION_CACHE_UNUSABLE"),
+        "{ended:?}"
+    );
+    assert_eq!(ended.code, Some(0));
+    std::fs::remove_file(cache(&scratch)).unwrap();
+    assert_eq!(listed(&scratch), Value::Null);
+}
+
+#[test]
+fn without_its_row_nothing_is_folded_or_kept() {
+    let scratch = Scratch::new();
+    let script = scratch.script(&bash(0));
+    let patch = json!([{"id": "session-projection", "disabled": true}]).to_string();
+    let patch = scratch.write_beside("off.yml", &patch);
+    let run = scratch.dsh().headless().patch(script).patch(patch);
+    run.args(["--strict", "Go"]).run().answered("Done.");
+    assert!(!cache(&scratch).exists());
+    assert_eq!(listed(&scratch), Value::Null);
+}
+
+/// Killed when the cache has come so far, it knows no event that the log has not; and whoever takes the session up goes
+/// on from there to what a fold of the whole log gives.
+#[test]
+fn killed_at_any_moment_the_cache_is_not_ahead_of_the_log() {
+    for so_far in [1, 8, 15, 22, 29] {
+        let scratch = Scratch::new();
+        let script = scratch.script(&bash(12));
+        let patch =
+            json!([{"id": "session-projection", "config": {"writeEveryEvents": 1}}]).to_string();
+        let patch = scratch.write_beside("often.yml", &patch);
+        let dsh = || scratch.dsh().headless().patch(&script).patch(&patch);
+        let run = dsh().args(["Go"]).start();
+        wait_until("the cache has come so far", || {
+            rows(&scratch).is_some_and(|rows| newest(&rows) >= so_far)
+        });
+        run.signal(Signal::KILL);
+        run.end();
+        let known = newest(&rows(&scratch).unwrap());
+        let log = scratch.record_so_far().unwrap();
+        let length = log.events().len() as u64;
+        assert!(
+            known < length,
+            "the cache knows {known}, the log has {length}"
+        );
+        let ended = dsh().args(["--resume", "last", "On"]).run();
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        let log = scratch.record();
+        assert!(log.has(&Kind::TurnEnd));
+        let path = log.inspection.path.to_string_lossy().into_owned();
+        let whole = scratch.sessions_command(["inspect", "--json", &path]);
+        let whole: Value = serde_json::from_str(&whole.stdout).unwrap();
+        let kept = listed(&scratch);
+        assert_eq!(
+            kept["asOfSeq"].as_u64(),
+            Some(log.events().len() as u64 - 1)
+        );
+        for key in [
+            "sessionStats",
+            "tokenUsage",
+            "contextPressure",
+            "contextBreakdown",
+            "title",
+        ] {
+            assert_eq!(
+                kept["values"][key], whole["projections"][key],
+                "{key} after {so_far}"
+            );
+        }
+    }
+}
