@@ -139,7 +139,7 @@ impl Dispatch {
         let mut settled = None;
         for (index, row) in self.taking(spec, key) {
             let listener = &*row.listener;
-            self.observers.catch_up(index, listener).await;
+            self.catch_up(spec, index, listener).await;
             let entered = match listener.enter(name, &payload, cx).await {
                 Ok(entry) => read_verdict(spec, listener, &payload, entry.verdict)
                     .map(|read| (read, entry.carry)),
@@ -198,7 +198,7 @@ impl Dispatch {
         assert_payload(spec, payload);
         for (index, row) in self.taking(spec, key) {
             let listener = &*row.listener;
-            self.observers.catch_up(index, listener).await;
+            self.catch_up(spec, index, listener).await;
             let answer = match listener.decide(name, payload, cx).await {
                 Ok(None) => continue,
                 Ok(Some(answer)) => read_result(spec, listener, &[], answer),
@@ -241,6 +241,13 @@ impl Dispatch {
     /// Waits until every observer has been told what there was to tell.
     pub async fn settle(&self) {
         self.observers.settle().await;
+    }
+
+    /// A decision rests on what happened; who only watches is told in time.
+    async fn catch_up(&self, spec: &EventSpec, index: usize, listener: &dyn Listener) {
+        if listener.decides(spec.name) {
+            self.observers.catch_up(index, listener).await;
+        }
     }
 
     fn taking<'a>(

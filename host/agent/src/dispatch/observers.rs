@@ -7,7 +7,7 @@
 //! for that: who needs a listener to be up to date ([`Observers::catch_up`], and
 //! whoever settles) puts a mark into its queue and hurries it.
 //!
-//! A listener that is also asked is told all that was queued for it before
+//! A listener that is also asked to decide is told all that was queued for it before
 //! ([`Observers::catch_up`]), so that a decision may rest on what happened. What
 //! it listens to *beside* the turn has a queue and an instance of its own, which
 //! nothing but the end of the agent waits for.
