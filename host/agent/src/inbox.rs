@@ -25,14 +25,26 @@ pub(crate) struct Claimed {
 }
 
 impl Inbox {
-    /// Folds what waits from the log, leaving out what a seed brought.
+    /// Folds what waits from the log, leaving out what a seed brought. What a
+    /// process that crashed had claimed and not brought in is put back.
     pub(crate) fn rebuild(log: Arc<Log>, dispatch: Arc<Dispatch>) -> Result<Self, AgentError> {
-        let lists = log.read(dsh_session::Session::inbox)?;
-        Ok(Self {
+        let (lists, lost) = log.read(|session| (session.inbox(), session.unentered()));
+        let inbox = Self {
             log,
             dispatch,
-            lists: Mutex::new(lists),
-        })
+            lists: Mutex::new(lists?),
+        };
+        let lost = lost?;
+        let of_step = |(target, _): &&(Target, Json)| *target == Target::NextStep;
+        let from_next_step = lost.iter().filter(of_step).count();
+        inbox.put_back(
+            Claimed {
+                messages: lost.into_iter().map(|(_, message)| message).collect(),
+                from_next_step,
+            },
+            false,
+        )?;
+        Ok(inbox)
     }
 
     /// Puts a message at the end of a list.

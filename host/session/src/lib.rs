@@ -38,6 +38,7 @@ mod request;
 mod session;
 mod stretch;
 mod surface;
+mod unentered;
 mod work;
 
 pub mod estimate;

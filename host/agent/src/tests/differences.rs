@@ -4,10 +4,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use dsh_session::{Json, Kind, Target, Value};
+use dsh_session::{Draft, Json, Kind, Target, Value};
 use tokio::sync::Notify;
 
-use super::rig::{FakeListener, Rig, Setup, calls, json, max_tokens, ok, spec, text, tool};
+use super::rig::{
+    FakeListener, Rig, Setup, calls, json, max_tokens, ok, session, spec, text, tool,
+};
 use crate::dispatch::{Dispatch, Entry, EventContext, Listener, ListenerError, Subscription};
 use crate::tools::ToolSpec;
 use crate::{CancelCause, Message};
@@ -43,6 +45,43 @@ async fn cancelled_in_pre_step(keep_inbox: bool) -> Rig {
     rig.agent.cancel(CancelCause::User, keep_inbox).unwrap();
     rig.agent.when_idle().await;
     rig
+}
+
+/// A log as a process leaves it that dies after it claimed, once it was closed
+/// for going on.
+fn crashed_after_its_claim() -> dsh_session::Session {
+    let mut session = session();
+    let mut append = |draft: Draft| session.append(draft, 0).unwrap();
+    let data = |text: &str| Json::normalise(text).unwrap();
+    let mut inbox = dsh_session::Inbox::default();
+    let prompt = Message::from_person("before the crash").json().clone();
+    let pushed = inbox.push(Target::NextTurn, prompt).unwrap();
+    inbox.apply(&pushed).unwrap();
+    append(pushed.draft());
+    append(Draft::new(Kind::TurnStart, data(r#"{"turn":1}"#)));
+    for claim in inbox.claim(Target::NextTurn).splices {
+        append(claim.draft());
+    }
+    let interrupted = r#"{"turn":1,"reason":{"kind":"interrupted"}}"#;
+    append(Draft::new(Kind::TurnEnd, data(interrupted)));
+    session
+}
+
+#[tokio::test]
+async fn input_that_a_crash_caught_between_its_claim_and_the_model_is_put_back() {
+    let rig = Rig::new(Setup {
+        session: Some(crashed_after_its_claim()),
+        say: vec![text("first"), text("second")],
+        ..Setup::default()
+    });
+    assert_eq!(rig.agent.pending(Target::NextTurn).len(), 1);
+    rig.run("after it").await;
+    let said = rig.log.messages().unwrap().to_json().as_str().to_owned();
+    let at = |text: &str| {
+        said.find(text)
+            .unwrap_or_else(|| panic!("no {text}: {said}"))
+    };
+    assert!(at("before the crash") < at("first") && at("first") < at("after it"));
 }
 
 #[tokio::test]
