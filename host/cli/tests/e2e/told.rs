@@ -213,6 +213,64 @@ fn no_row_is_led_to_the_secrets_of_the_home() {
     );
 }
 
+#[test]
+fn what_a_link_chose_and_what_is_no_skill_is_left_out_with_a_line() {
+    let scratch = Scratch::new();
+    scratch.write(".git/HEAD", "ref: refs/heads/main\n");
+    scratch.write(".env", "SESAME=1\n");
+    let private = scratch.write_beside("private/SKILL.md", &skill("private", "SESAME"));
+    symlink(".env", scratch.work().join("AGENTS.md")).unwrap();
+    scratch.write(".dsh/skills/broken.md", "---\nname: broken\n");
+    scratch.write(".dsh/skills/good/SKILL.md", &skill("good", ""));
+    symlink(
+        private.parent().unwrap(),
+        scratch.work().join(".dsh/skills/private"),
+    )
+    .unwrap();
+    let patch = scratch.script(&json!([done(), done()]));
+    let run = scratch.dsh().headless().patch(patch);
+    let run = run.args(["/good, /god in /tmp"]).run();
+    assert_eq!((run.code, run.stdout.as_str()), (Some(0), "Done.\n"));
+    let lines: Vec<&str> = run.stderr.lines().collect();
+    let about = |what: &[&str]| {
+        let said = |line: &&&str| what.iter().all(|part| line.contains(part));
+        lines.iter().filter(said).count()
+    };
+    assert_eq!(
+        about(&[
+            "row agent-instructions: ",
+            "AGENTS.md is left out",
+            "credentials"
+        ]),
+        1,
+        "{lines:?}"
+    );
+    assert_eq!(
+        about(&[
+            "row skill-filesystem: ",
+            "private/SKILL.md is left out",
+            "out of the project"
+        ]),
+        1,
+        "{lines:?}"
+    );
+    assert_eq!(
+        about(&["row skill-filesystem: ", "broken.md is left out"]),
+        1,
+        "{lines:?}"
+    );
+    assert_eq!(about(&["/god calls no skill"]), 1, "{lines:?}");
+    assert_eq!(about(&["/good, calls no skill"]), 1, "{lines:?}");
+    assert_eq!(lines.len(), 5, "{lines:?}");
+    let log = scratch.record();
+    let all = log.events().iter();
+    assert!(
+        all.into_iter()
+            .all(|event| !event.data.as_str().contains("SESAME"))
+    );
+    assert_eq!(names(&told(&log, "skill-catalog")[0].0), ["good"]);
+}
+
 fn names(source: &Value) -> Vec<String> {
     let entries = source["entries"].as_array().unwrap().iter();
     entries
