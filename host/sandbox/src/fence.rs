@@ -26,7 +26,7 @@ pub enum Refusal {
     Home,
     /// The workspace itself is not to be moved or removed.
     Root,
-    /// Keys, credentials and locks of `dsh`.
+    /// Keys, credentials and locks of `dsh`, and what it keeps of all sessions.
     Secret,
     /// What the kernel shows of a process.
     ProcessState,
@@ -47,7 +47,7 @@ impl fmt::Display for Refusal {
             }
             Refusal::Home => "write denied under every mode: it would change dsh's own directory",
             Refusal::Root => "change denied under every mode: it is, or holds, the workspace's own directory",
-            Refusal::Secret => "read denied under every mode: it holds credentials, keys or locks of dsh",
+            Refusal::Secret => "read denied under every mode: it holds credentials, keys, locks or views of sessions of dsh",
             Refusal::NotGranted => {
                 "denied: the row's grant `workspace` names the directories that it may use, and this is in none of them"
             }
@@ -238,8 +238,9 @@ pub(crate) fn may_volunteer(
 
 /// Is this path, relative to `$DSH_HOME`, one that only `dsh` itself reads?
 /// Credentials and `.env` with whatever writers leave beside them, the machine
-/// code cache with its key, what plugins keep, which is each one's own, and
-/// locks, since who can open a lock can hold it.
+/// code cache with its key, what plugins keep, which is each one's own, views of
+/// sessions, which say of every project what was asked there, and locks, since
+/// who can open a lock can hold it.
 #[must_use]
 pub fn is_secret(inside: &Path) -> bool {
     let mut names = inside.components().filter_map(|part| match part {
@@ -254,6 +255,7 @@ pub fn is_secret(inside: &Path) -> bool {
         || first.starts_with(b".env")
         || first.starts_with(b".tmp")
         || first == b"cache"
+        || first == b"storages"
         || (first == b"plugins" && second == Some(b"data"))
         || inside.file_name().is_some_and(|name| {
             let name = name.as_bytes();

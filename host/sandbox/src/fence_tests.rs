@@ -110,6 +110,12 @@ fn only_secrets_of_home_and_process_state_are_not_read() {
         ("/home/u/.dsh/profiles/p/dsh.lock", Err(Refusal::Secret)),
         ("/home/u/.dsh/cache/key", Err(Refusal::Secret)),
         ("/home/u/.dsh/cache", Err(Refusal::Secret)),
+        ("/home/u/.dsh/storages", Err(Refusal::Secret)),
+        (
+            "/home/u/.dsh/storages/session_projcache.json",
+            Err(Refusal::Secret),
+        ),
+        ("/home/u/.dsh/skills/storages/a.md", Ok(())),
         ("/home/u/.dsh/plugins/data", Err(Refusal::Secret)),
         ("/home/u/.dsh/plugins/data/a/kv", Err(Refusal::Secret)),
         ("/home/u/.dsh/plugins/sha256/ab", Ok(())),

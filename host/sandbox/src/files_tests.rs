@@ -32,13 +32,14 @@ impl World {
     pub(crate) fn with(mode: Mode, policy: Arc<dyn WritePolicy>) -> Self {
         let temp = tempfile::tempdir().unwrap();
         let base = temp.path().canonicalize().unwrap();
-        for dir in ["home/cache", "home/skills", "work", "out"] {
+        for dir in ["home/cache", "home/skills", "home/storages", "work", "out"] {
             std::fs::create_dir_all(base.join(dir)).unwrap();
         }
         for (file, content) in [
             ("home/.credentials.yaml", "key: sesame"),
             ("home/.env", "K=sesame"),
             ("home/cache/key", "sesame"),
+            ("home/storages/session_projcache.json", "sesame"),
             ("home/settings.yaml", "a: 1"),
             ("out/secret", "outside"),
             ("work/a.txt", "alpha\nbeta\n"),
@@ -230,6 +231,9 @@ fn reads_are_free_but_secrets_are_reached_by_no_way() {
     symlink(world.base.join("home"), root.join("dir")).unwrap();
     std::fs::hard_link(world.base.join("home/.credentials.yaml"), root.join("hard")).unwrap();
     std::fs::hard_link(world.base.join("home/cache/key"), root.join("hardkey")).unwrap();
+    let views = world.base.join("home/storages/session_projcache.json");
+    symlink(&views, root.join("AGENTS.md")).unwrap();
+    std::fs::hard_link(&views, root.join("hardviews")).unwrap();
     for path in [
         world.path("home/.credentials.yaml"),
         world.path("home/skills/../.env"),
@@ -239,6 +243,14 @@ fn reads_are_free_but_secrets_are_reached_by_no_way() {
         "dir/.env".to_owned(),
         "hard".to_owned(),
         "hardkey".to_owned(),
+        world.path("home/storages/session_projcache.json"),
+        "dir/storages/session_projcache.json".to_owned(),
+        "AGENTS.md".to_owned(),
+        "hardviews".to_owned(),
+        format!(
+            "/proc/self/root{}",
+            world.path("home/storages/session_projcache.json")
+        ),
         format!("/proc/self/root{}", world.path("home/.env")),
         "/proc/self/environ".to_owned(),
         format!("/proc/{}/environ", std::process::id()),
