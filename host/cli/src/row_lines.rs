@@ -11,6 +11,7 @@ use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 
 use dsh_plugin::port::{Level, Log};
+use dsh_sandbox::Refusal;
 
 use crate::boot::Mount;
 use crate::report;
@@ -41,6 +42,10 @@ impl RowLines {
     /// The line that a person is to read, if this is one.
     fn line(&self, row: &str, level: Level, message: &str) -> Option<String> {
         if level != Level::Warn || !self.own.contains(row) {
+            return None;
+        }
+        // What a person's own grant keeps from a row is no news to them.
+        if message.contains(&Refusal::NotGranted.to_string()) {
             return None;
         }
         let line = format!("row {row}: {message}");
@@ -79,6 +84,8 @@ mod tests {
         );
         assert_eq!(told("skills", Level::Warn, "a is left out"), None);
         assert_eq!(told("acme:x", Level::Warn, "dsh: all is well"), None);
+        let narrowed = format!("a is left out: a: {}", Refusal::NotGranted);
+        assert_eq!(told("skills", Level::Warn, &narrowed), None);
         for level in [Level::Trace, Level::Debug, Level::Info, Level::Error] {
             assert_eq!(told("skills", level, "b"), None);
         }
