@@ -149,6 +149,39 @@ fn what_is_no_cache_in_its_place_costs_a_line_and_a_doctor_says_what_to_do() {
 }
 
 #[test]
+fn a_write_point_that_is_none_costs_a_line_and_the_usual_one_counts() {
+    let scratch = Scratch::new();
+    let script = scratch.script(&bash(0));
+    let patch = json!([{"id": "session-projection", "config": {"writeEveryEvents": 0}}]);
+    let patch = scratch.write_beside("never.yml", &patch.to_string());
+    let run = |args: &[&str]| {
+        let dsh = scratch.dsh().headless().patch(&script).patch(&patch);
+        dsh.args(args.iter().copied()).run()
+    };
+    let says = format!(
+        "row session-projection: writeEveryEvents is no whole number from 1 on, so 200 counts; mend the row in {}",
+        patch.display()
+    );
+    let ended = run(&["Go"]);
+    assert_eq!(
+        (ended.code, &*ended.stdout),
+        (Some(0), "Done.\n"),
+        "{ended:?}"
+    );
+    assert_eq!(ended.stderr, format!("dsh: {says}\n"));
+    assert!(cache(&scratch).exists());
+    let strict = run(&["--strict", "Go"]);
+    assert_eq!((strict.code, &*strict.stdout), (Some(1), ""), "{strict:?}");
+    assert_eq!(strict.stderr, format!("dsh: {says} (--strict)\n"));
+    let own = std::fs::read_to_string(&patch).unwrap();
+    scratch.write_home("profiles/headless/cordis.patch.yml", &own);
+    let doctor = scratch.dsh().env("DEEPSEEK_API_KEY", "sk-e2e");
+    let doctor = doctor.args(["doctor"]).run();
+    let line = "row session-projection: writeEveryEvents is no whole number";
+    assert!(doctor.stdout.contains(line), "{doctor:?}");
+}
+
+#[test]
 fn without_its_row_nothing_is_folded_or_kept() {
     let scratch = Scratch::new();
     let script = scratch.script(&bash(0));
