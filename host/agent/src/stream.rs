@@ -100,7 +100,7 @@ impl Step<'_> {
             let text = |key: &str| failure.get(key).and_then(Value::text);
             let code = text("code").unwrap_or(REFUSED.into());
             let message = text("message").unwrap_or_default();
-            return self.take_chunk(attempt, &failed(LlmFailure::new(&*code, &*message)));
+            return self.take_chunk(attempt, &failed(LlmFailure::new(&code, &*message)));
         }
         let mut finished = false;
         for chunk in result.get("chunks").into_iter().flat_map(Value::items) {

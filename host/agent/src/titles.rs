@@ -268,10 +268,9 @@ impl Driver {
         cancel: &CancellationToken,
     ) {
         let mut logged = Some(logged);
-        let prompts = match self.messages(request) {
-            Ok(prompts) => prompts,
-            // The log is unreadable: whoever needs more of it says so.
-            Err(_) => return,
+        // Of a log that cannot be read, whoever needs more of it says so.
+        let Ok(prompts) = self.messages(request) else {
+            return;
         };
         for titler in &self.parts.titlers {
             let asked = Arc::new(Asked {

@@ -117,7 +117,7 @@ fn plain(event: &Told, number: &dyn Fn(u64) -> Value) -> Value {
     renumber(&mut surface, number);
     let mut sources: Vec<Value> = event.sources.iter().map(|seq| number(*seq)).collect();
     // Chunks whose order a rule changed are the same chunks.
-    sources.sort_by_key(|seq| seq.as_u64());
+    sources.sort_by_key(Value::as_u64);
     json!({"data": data, "surfaceOp": surface, "sourceEventSeqs": sources})
 }
 

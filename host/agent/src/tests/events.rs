@@ -92,7 +92,7 @@ impl Listener for Everything {
     }
 }
 
-fn texts<'a>(json: &'a Json, path: &[&str]) -> String {
+fn texts(json: &Json, path: &[&str]) -> String {
     let text = json.value().path(path).and_then(Value::text);
     text.unwrap_or_default().into_owned()
 }

@@ -77,7 +77,7 @@ fn json(rows: &[Overview], views: &Records) -> String {
     for (index, row) in rows.iter().enumerate() {
         text += if index == 0 { "\n" } else { ",\n" };
         let views = row.header.as_ref();
-        let views = views.and_then(|header| views_of(header));
+        let views = views.and_then(&views_of);
         text += row_json(row, views.as_ref()).as_str();
     }
     text + if rows.is_empty() { "]\n" } else { "\n]\n" }

@@ -7,10 +7,8 @@ use std::sync::OnceLock;
 use dsh_session::Kind;
 use serde_json::{Value, json};
 
+use crate::prober;
 use crate::support::{Ended, Record, Scratch, data, root};
-
-#[path = "../../../plugin/tests/components/prober.rs"]
-mod prober;
 
 /// The guest that does what its configuration says.
 pub(crate) fn guest() -> &'static PathBuf {

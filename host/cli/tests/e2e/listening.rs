@@ -8,10 +8,8 @@ use std::sync::OnceLock;
 use dsh_session::Kind;
 use serde_json::{Value, json};
 
+use crate::prober;
 use crate::support::{Ended, Record, Scratch, data, root};
-
-#[path = "../../../plugin/tests/components/prober.rs"]
-mod prober;
 
 fn guest() -> &'static PathBuf {
     static GUEST: OnceLock<PathBuf> = OnceLock::new();

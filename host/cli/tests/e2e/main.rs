@@ -26,6 +26,8 @@ mod plugin_kills;
 mod plugin_trust;
 mod plugin_update;
 mod policies;
+#[path = "../../../plugin/tests/components/prober.rs"]
+mod prober;
 mod real_work;
 mod recorded;
 mod rows;

@@ -7,7 +7,7 @@ use crate::hostile::guest;
 use crate::support::{Ended, Record, Scratch};
 
 /// A run that writes over a file which it may have read.
-fn writes(scratch: &Scratch, row: Value, calls: &[Value]) -> (Ended, Record) {
+fn writes(scratch: &Scratch, row: &Value, calls: &[Value]) -> (Ended, Record) {
     let mut script: Vec<_> = calls.iter().map(|call| json!({"calls": [call]})).collect();
     script.push(json!({"text": "Done."}));
     let script = scratch.script(&Value::from(script));
@@ -59,7 +59,7 @@ fn a_policy_of_files_that_breaks_refuses_every_change_and_says_so() {
     let scratch = scratch();
     let (ended, record) = writes(
         &scratch,
-        replaced(&says),
+        &replaced(&says),
         &[read(), write(), edit(), write(), write(), write()],
     );
     let results = record.results();
@@ -88,7 +88,7 @@ fn a_policy_of_files_that_answers_nonsense_refuses_too() {
     ] {
         let scratch = scratch();
         let rule = format!("fs/write-intent|{answer}");
-        let (_, record) = writes(&scratch, replaced(&[&rule]), &[read(), write()]);
+        let (_, record) = writes(&scratch, &replaced(&[&rule]), &[read(), write()]);
         let (text, code) = record.results().remove(1);
         assert_eq!(
             code.as_deref(),
@@ -103,7 +103,7 @@ fn a_policy_of_files_that_answers_nonsense_refuses_too() {
 fn a_file_is_written_once_it_was_read_and_not_by_the_next_process() {
     let scratch = scratch();
     let as_it_is = json!({"id": "fs-observation-policy"});
-    let (_, record) = writes(&scratch, as_it_is, &[write(), edit(), read(), write()]);
+    let (_, record) = writes(&scratch, &as_it_is, &[write(), edit(), read(), write()]);
     let codes: Vec<_> = record.results().into_iter().map(|(_, code)| code).collect();
     let refused = Some("FS_NOT_OBSERVED".to_owned());
     assert_eq!(codes, [refused.clone(), refused.clone(), None, None]);
@@ -159,7 +159,7 @@ fn a_row_whose_numbers_are_out_of_bounds_is_left_out_in_a_line() {
         ),
     ] {
         let scratch = scratch();
-        let (ended, _) = writes(&scratch, json!({"id": id, "config": config}), &[]);
+        let (ended, _) = writes(&scratch, &json!({"id": id, "config": config}), &[]);
         let line = format!("dsh: row {id} is left out: config: {says}");
         assert!(ended.stderr.contains(&line), "{ended:?}");
     }

@@ -9,10 +9,8 @@ use playback::{
     Door, List, Outcome, Provider, Recording, Stage, Told, compare, played, recordings,
 };
 
+use crate::prober;
 use crate::support::{Scratch, root};
-
-#[path = "../../../plugin/tests/components/prober.rs"]
-mod guest;
 
 /// Every recording that lacks nothing, and that one command can play.
 #[test]
@@ -21,7 +19,7 @@ fn every_recording_that_lacks_nothing_comes_out_equal() {
         println!("SKIPPED: no recorded sessions here; set DSH_SHARED to a directory that has them");
         return;
     };
-    let player = guest::named(&root().join("host/plugin"), "player");
+    let player = prober::named(&root().join("host/plugin"), "player");
     let all: Vec<(&Recording, Stage)> = played(&recordings, &player.to_string_lossy()).collect();
     assert!(all.len() >= 40, "{} lack nothing", all.len());
     let of_a_command = all.iter().filter(|(_, stage)| stage.door == Door::Command);

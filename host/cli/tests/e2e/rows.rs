@@ -12,10 +12,8 @@ use dsh_session::Kind;
 use mock_provider::Mock;
 use serde_json::{Value, json};
 
+use crate::prober;
 use crate::support::{Ended, Record, Scratch, data, root, say};
-
-#[path = "../../../plugin/tests/components/prober.rs"]
-mod guest;
 
 /// A row, and how its work shows.
 struct Row {
@@ -102,7 +100,7 @@ const OTHER: &str = "from_elsewhere";
 
 /// A patch that puts another component in.
 fn other() -> Value {
-    let player = guest::named(&root().join("host/plugin"), "player");
+    let player = prober::named(&root().join("host/plugin"), "player");
     json!({
         "component": player.to_string_lossy(),
         "config": {"tools": [OTHER]},

@@ -166,7 +166,7 @@ fn nothing_that_stands_where_instructions_would_hurts_a_run() {
     fifo.unwrap();
     symlink("AGENTS.local.md", work.join("AGENTS.local.md")).unwrap();
     let closed = scratch.write("CLAUDE.local.md", "closed");
-    std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0)).unwrap();
+    std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0o0)).unwrap();
     std::fs::create_dir_all(work.join(".dsh/skills")).unwrap();
     let skills = work.join(".dsh/skills");
     let huge = std::fs::File::create(skills.join("huge.md")).unwrap();
