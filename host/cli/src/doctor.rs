@@ -12,6 +12,7 @@ use std::thread;
 
 use dsh_check::{Finding, Level};
 use dsh_profile::{Environment, Profile, check_home, check_installed, for_profile};
+use dsh_store::projcache::ProjectionCache;
 use serde_json::json;
 
 use crate::arguments::usage;
@@ -86,9 +87,13 @@ fn examine(place: &Place, name: &str) -> Sections {
     let cache = home.path().join("cache");
     thread::scope(|scope| {
         let files = scope.spawn(|| check_home(home, &inherited, &place.cwd));
-        let sessions = scope.spawn(|| match &store {
-            Ok(store) => dsh_store::check(store),
-            Err(failure) => vec![Finding::wrong(failure.message())],
+        let sessions = scope.spawn(|| {
+            let mut found = match &store {
+                Ok(store) => dsh_store::check(store),
+                Err(failure) => vec![Finding::wrong(failure.message())],
+            };
+            found.push(ProjectionCache::at(home.path()).check());
+            found
         });
         let http = scope.spawn(|| dsh_http::check(|name| inherited.get(name).is_some()));
         let sandbox = scope.spawn(|| match run::machine(&inherited, home.path(), guard) {

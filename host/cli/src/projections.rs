@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use dsh_agent::projection::{ComponentUnit, Keep, Projections, Registry};
 use dsh_agent::{Log, StartSource};
-use dsh_profile::Row;
+use dsh_profile::{Composition, Row};
 use dsh_store::projcache::{ProjectionCache, WRITE_EVERY_EVENTS, WRITE_INTERVAL, WritePoints};
+use serde_json::Value;
 
 use crate::boot::{Composed, Mount};
 use crate::exit::Failure;
@@ -26,7 +27,10 @@ pub(crate) fn start(
     let Some(row) = composed.rows.host(ROW) else {
         return Ok(None);
     };
-    let points = write_points(row)?;
+    let (points, faults) = write_points(row);
+    for fault in faults {
+        composed.left_out.note(fault)?;
+    }
     let header = log.read(|session| session.header().clone());
     let mut registry = Registry::host();
     let told = watch(log);
@@ -54,22 +58,32 @@ pub(crate) fn start(
 }
 
 /// `writeEveryEvents` and `writeIntervalMs`, from 1 on; upstream's where the row says
-/// none.
-fn write_points(row: &Row) -> Result<WritePoints, Failure> {
-    let number = |key: &str, usual: u64| match row.config.get(key) {
-        None => Ok(usual),
-        Some(written) => written
-            .as_u64()
-            .filter(|number| *number > 0)
-            .ok_or_else(|| {
-                Failure::of(format_args!(
-                    "row {ROW}: {key} is {written}; set it to a whole number from 1 on"
-                ))
-            }),
+/// none or something else, and then a line for it.
+fn write_points(row: &Row) -> (WritePoints, Vec<String>) {
+    let mut faults = Vec::new();
+    let mut number = |key: &str, usual: u64| match row.config.get(key).map(Value::as_u64) {
+        None => usual,
+        Some(Some(number)) if number > 0 => number,
+        // Without the value: an expression may have put a secret there.
+        Some(_) => {
+            let place = match row.patched_by.last().unwrap_or(&row.origin) {
+                layer if layer.contains('/') => format!(" in {layer}"),
+                _ => String::new(),
+            };
+            faults.push(format!(
+                "row {ROW}: {key} is no whole number from 1 on, so {usual} counts; mend the row{place}"
+            ));
+            usual
+        }
     };
     let interval = u64::try_from(WRITE_INTERVAL.as_millis()).unwrap_or(u64::MAX);
-    Ok(WritePoints::new(
-        number("writeEveryEvents", WRITE_EVERY_EVENTS)?,
-        Duration::from_millis(number("writeIntervalMs", interval)?),
-    ))
+    let every = number("writeEveryEvents", WRITE_EVERY_EVENTS);
+    let interval = Duration::from_millis(number("writeIntervalMs", interval));
+    (WritePoints::new(every, interval), faults)
+}
+
+/// What of the row's configuration does not count, a line each.
+pub(crate) fn faults(rows: &Composition) -> Vec<String> {
+    let row = rows.host(ROW);
+    row.map(|row| write_points(row).1).unwrap_or_default()
 }

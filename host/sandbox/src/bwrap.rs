@@ -396,6 +396,7 @@ mod tests {
             "cache/key",
             "plugins/sha256/ab",
             "plugins/data/acme/kv",
+            "storages/session_projcache.json",
         ] {
             std::fs::create_dir_all(home.join(file).parent().unwrap()).unwrap();
             std::fs::write(home.join(file), "").unwrap();

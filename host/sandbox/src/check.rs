@@ -97,8 +97,8 @@ fn findings(
             };
             found.push(Finding::warning(format_args!(
                 "commands run under Landlock ({why}): they cannot write to {home}, but read all that \
-                 you can read, your credentials too, and may change permissions there; install \
-                 bubblewrap to keep them out"
+                 you can read, your credentials and other sessions too, and may change permissions \
+                 there; install bubblewrap to keep them out"
             )));
             if *landlock == Ok(Enforcement::Partial) {
                 found.push(Finding::warning(format_args!(

@@ -32,13 +32,14 @@ impl World {
     pub(crate) fn with(mode: Mode, policy: Arc<dyn WritePolicy>) -> Self {
         let temp = tempfile::tempdir().unwrap();
         let base = temp.path().canonicalize().unwrap();
-        for dir in ["home/cache", "home/skills", "work", "out"] {
+        for dir in ["home/cache", "home/skills", "home/storages", "work", "out"] {
             std::fs::create_dir_all(base.join(dir)).unwrap();
         }
         for (file, content) in [
             ("home/.credentials.yaml", "key: sesame"),
             ("home/.env", "K=sesame"),
             ("home/cache/key", "sesame"),
+            ("home/storages/session_projcache.json", "sesame"),
             ("home/settings.yaml", "a: 1"),
             ("out/secret", "outside"),
             ("work/a.txt", "alpha\nbeta\n"),
@@ -230,6 +231,9 @@ fn reads_are_free_but_secrets_are_reached_by_no_way() {
     symlink(world.base.join("home"), root.join("dir")).unwrap();
     std::fs::hard_link(world.base.join("home/.credentials.yaml"), root.join("hard")).unwrap();
     std::fs::hard_link(world.base.join("home/cache/key"), root.join("hardkey")).unwrap();
+    let views = world.base.join("home/storages/session_projcache.json");
+    symlink(&views, root.join("AGENTS.md")).unwrap();
+    std::fs::hard_link(&views, root.join("hardviews")).unwrap();
     for path in [
         world.path("home/.credentials.yaml"),
         world.path("home/skills/../.env"),
@@ -239,6 +243,14 @@ fn reads_are_free_but_secrets_are_reached_by_no_way() {
         "dir/.env".to_owned(),
         "hard".to_owned(),
         "hardkey".to_owned(),
+        world.path("home/storages/session_projcache.json"),
+        "dir/storages/session_projcache.json".to_owned(),
+        "AGENTS.md".to_owned(),
+        "hardviews".to_owned(),
+        format!(
+            "/proc/self/root{}",
+            world.path("home/storages/session_projcache.json")
+        ),
         format!("/proc/self/root{}", world.path("home/.env")),
         "/proc/self/environ".to_owned(),
         format!("/proc/{}/environ", std::process::id()),
@@ -370,6 +382,38 @@ fn what_a_listener_reads_nobody_has_read_and_what_it_changes_is_told() {
         .unwrap();
     let told = vec![(world.base.join("work/new"), true)];
     assert_eq!(*notes.0.lock().unwrap(), told);
+}
+
+#[test]
+fn what_a_listener_reads_is_not_what_a_link_of_the_project_chose() {
+    let mut world = World::new(Mode::WorkspaceWrite);
+    let work = world.base.join("work");
+    std::fs::create_dir_all(work.join("sub")).unwrap();
+    std::fs::write(work.join("sub/.env"), "K=1").unwrap();
+    for (name, target) in [
+        ("fine", "a.txt"),
+        ("out", "../out/secret"),
+        ("dir", "../out"),
+        ("env", "sub/.env"),
+        ("twice", "out"),
+    ] {
+        symlink(target, work.join(name)).unwrap();
+    }
+    let refused = ["out", "dir/secret", "env", "twice"];
+    // A tool's call is somebody's asking.
+    for path in refused {
+        world.files.read(path, 0, 9).unwrap();
+    }
+    world.files.observed = false;
+    for path in refused {
+        let error = world.files.read(path, 0, 9).unwrap_err();
+        assert_eq!(error.code(), "FS_SANDBOX_DENIED", "{path}");
+    }
+    world.files.read("fine", 0, 9).unwrap();
+    // The project may be wider than the workspace.
+    std::fs::create_dir(world.base.join(".git")).unwrap();
+    world.files.read("out", 0, 9).unwrap();
+    world.files.read("env", 0, 9).unwrap_err();
 }
 
 #[test]

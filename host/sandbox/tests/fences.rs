@@ -346,7 +346,7 @@ async fn under_bwrap_what_dsh_keeps_to_itself_is_not_read_in_any_mode() {
             world.root = world.base.join(root).components().collect();
             for mode in Mode::ALL {
                 let script = format!(
-                    "grep -r sesame {0}; ls {0}/cache; cat {0}/settings.yaml",
+                    "grep -r sesame {0}; ls {0}/cache {0}/storages; cat {0}/settings.yaml",
                     world.path("home")
                 );
                 let ended = world.bash(mode, script).await.unwrap();

@@ -14,10 +14,13 @@
 //! A run writes it (`dsh_agent::projection`), where upstream mounts its cache in the web profile only: lists of sessions
 //! show what is in it. It holds the sessions that were written last, up to [`LARGEST`], as it is written whole.
 
+mod check;
 mod document;
 pub mod made;
 mod policy;
 
+#[cfg(test)]
+mod check_tests;
 #[cfg(test)]
 mod document_tests;
 #[cfg(test)]
@@ -29,7 +32,7 @@ mod projcache_tests;
 #[cfg(test)]
 mod write_tests;
 
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -39,7 +42,7 @@ use dsh_session::projection::{Registry, Rows, Snapshot};
 
 use crate::StoreError;
 use crate::lock::label;
-use crate::storage::{Disk, Held, Storage, read};
+use crate::storage::{Disk, Held, Storage};
 
 pub use document::{LARGEST, Records};
 pub use policy::{Due, WRITE_EVERY_EVENTS, WRITE_INTERVAL, WritePoints};
@@ -48,6 +51,10 @@ pub use policy::{Due, WRITE_EVERY_EVENTS, WRITE_INTERVAL, WritePoints};
 pub const CACHE_DIR: &str = "storages";
 /// The name of the file.
 pub const CACHE_FILE: &str = "session_projcache.json";
+
+/// Bytes of a file that is read: far above what is written ([`LARGEST`], and indents), as upstream keeps every session
+/// for ever in it.
+pub const LARGEST_FILE: u64 = 64 << 20;
 
 /// How long a writer waits for another one. A write takes a few milliseconds.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -94,20 +101,41 @@ impl ProjectionCache {
         &self.path
     }
 
-    /// All records, as they are now; none when there is no file.
+    /// All records, as they are now; none when there is no file. What is no regular file is not waited for, and of what
+    /// is too large no more is read than shows it.
     ///
     /// # Errors
     /// [`StoreError::Io`], [`StoreError::ProjectionCache`].
     pub fn read(&self) -> Result<Records, StoreError> {
-        let bytes = match read(&*self.storage, &self.path) {
-            Ok(bytes) => bytes,
+        let failed = |e| StoreError::io("read", &self.path)(e);
+        let (file, meta) = match self.storage.open_read_meta(&self.path) {
+            Ok(opened) => opened,
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Records::default()),
-            Err(e) => return Err(StoreError::io("read", &self.path)(e)),
+            Err(e) => return Err(failed(e)),
         };
-        Records::parse(&bytes).map_err(|reason| StoreError::ProjectionCache {
+        if !meta.is_file {
+            return Err(self.unusable("it is no regular file".to_owned()));
+        }
+        let mut bytes = Vec::new();
+        // Not by the size alone: the file may grow while it is read.
+        let read = file.take(LARGEST_FILE + 1).read_to_end(&mut bytes);
+        read.map_err(failed)?;
+        self.fits(bytes.len())?;
+        Records::parse(&bytes).map_err(|reason| self.unusable(reason))
+    }
+
+    fn fits(&self, bytes: usize) -> Result<(), StoreError> {
+        if bytes as u64 > LARGEST_FILE {
+            return Err(self.unusable(format!("it has more than {LARGEST_FILE} bytes")));
+        }
+        Ok(())
+    }
+
+    fn unusable(&self, reason: String) -> StoreError {
+        StoreError::ProjectionCache {
             path: self.path.clone(),
             reason,
-        })
+        }
     }
 
     /// The rows of one session; `None` when there is no record of just this session.
@@ -159,7 +187,10 @@ impl ProjectionCache {
         if !change(&mut records) {
             return Ok(());
         }
-        self.replace(records.text().as_bytes())
+        let text = records.text();
+        // What could not be read again is not written.
+        self.fits(text.len())?;
+        self.replace(text.as_bytes())
     }
 
     fn dir(&self) -> &Path {

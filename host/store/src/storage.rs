@@ -119,6 +119,8 @@ pub struct Meta {
     pub len: u64,
     /// Whether it is a directory.
     pub is_dir: bool,
+    /// Whether it is a regular file: no pipe, no device, whose reading may never end.
+    pub is_file: bool,
     /// Time of the last write, epoch milliseconds.
     pub modified_ms: i64,
     /// A token that changes whenever the file does: device, inode, size and both times.
@@ -215,6 +217,7 @@ fn meta(m: &fs::Metadata) -> io::Result<Meta> {
     Ok(Meta {
         len: m.len(),
         is_dir: m.is_dir(),
+        is_file: m.is_file(),
         modified_ms,
         revision: Revision(
             m.dev(),

@@ -399,6 +399,7 @@ impl Inner {
         Ok(Meta {
             len: len.unwrap_or(0),
             is_dir: len.is_none(),
+            is_file: len.is_some(),
             modified_ms: 1_700_000_000_000,
             revision: Revision(1, ino, len.unwrap_or(0), version, version),
         })

@@ -13,6 +13,7 @@ use dsh_profile::{
 use futures_util::future::join_all;
 
 use crate::boot::{Place, mount_row, runs_all_the_same};
+use crate::projections;
 use crate::run::text;
 
 /// The profile, and what is wrong with its own files.
@@ -80,6 +81,7 @@ pub(super) fn compose(place: &Place, inherited: &Environment, profile: &Profile)
                 .iter()
                 .map(|problem| Finding::wrong(&problem.message)),
         );
+        found.extend(projections::faults(rows).iter().map(Finding::warning));
         let idle = rows
             .rows
             .iter()

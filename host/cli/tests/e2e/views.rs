@@ -7,7 +7,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::hostile::guest;
-use crate::support::{Scratch, wait_until};
+use crate::support::{Ended, Scratch, wait_until};
 
 fn cache(scratch: &Scratch) -> PathBuf {
     scratch.home().join("storages/session_projcache.json")
@@ -100,6 +100,85 @@ fn a_list_shows_what_the_cache_has_and_asks_neither_log_nor_component() {
     assert_eq!(ended.code, Some(0));
     std::fs::remove_file(cache(&scratch)).unwrap();
     assert_eq!(listed(&scratch), Value::Null);
+}
+
+/// A pipe is the worst of what can stand there: whoever opens one waits.
+#[test]
+fn what_is_no_cache_in_its_place_costs_a_line_and_a_doctor_says_what_to_do() {
+    let scratch = Scratch::new();
+    let script = scratch.script(&bash(0));
+    let run = || scratch.dsh().headless().patch(&script).args(["Go"]).run();
+    let doctor = || {
+        let dsh = scratch.dsh().env("DEEPSEEK_API_KEY", "sk-e2e");
+        dsh.args(["doctor"]).run()
+    };
+    let says = |ended: &Ended, words: &[&str]| {
+        let fits = |line: &str| words.iter().all(|word| line.contains(word));
+        assert!(ended.stdout.lines().any(fits), "{words:?}: {ended:?}");
+    };
+    run().answered("Done.");
+    let path = cache(&scratch);
+    let at = path.to_string_lossy().into_owned();
+    says(&doctor(), &["ok", "sessions", &at, "1 sessions"]);
+    let sound = std::fs::read_to_string(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    let bits = rustix::fs::Mode::from_raw_mode(0o600);
+    rustix::fs::mkfifoat(rustix::fs::CWD, &path, bits).unwrap();
+    let listed = scratch.sessions_command(["list", "--json"]);
+    assert_eq!(listed.code, Some(0), "{listed:?}");
+    assert!(listed.stderr.contains("no regular file"), "{listed:?}");
+    let ended = run();
+    assert_eq!((ended.code, &*ended.stdout), (Some(0), "Done.\n"));
+    assert!(ended.stderr.contains("no regular file"), "{ended:?}");
+    says(
+        &doctor(),
+        &[
+            "warning",
+            "sessions",
+            &at,
+            "no regular file",
+            "move it away",
+        ],
+    );
+    std::fs::remove_file(&path).unwrap();
+    std::fs::write(&path, sound.replace("\"version\": 3", "\"version\": 99")).unwrap();
+    says(
+        &doctor(),
+        &["warning", "sessions", &at, "version is 99", "move it away"],
+    );
+}
+
+#[test]
+fn a_write_point_that_is_none_costs_a_line_and_the_usual_one_counts() {
+    let scratch = Scratch::new();
+    let script = scratch.script(&bash(0));
+    let patch = json!([{"id": "session-projection", "config": {"writeEveryEvents": 0}}]);
+    let patch = scratch.write_beside("never.yml", &patch.to_string());
+    let run = |args: &[&str]| {
+        let dsh = scratch.dsh().headless().patch(&script).patch(&patch);
+        dsh.args(args.iter().copied()).run()
+    };
+    let says = format!(
+        "row session-projection: writeEveryEvents is no whole number from 1 on, so 200 counts; mend the row in {}",
+        patch.display()
+    );
+    let ended = run(&["Go"]);
+    assert_eq!(
+        (ended.code, &*ended.stdout),
+        (Some(0), "Done.\n"),
+        "{ended:?}"
+    );
+    assert_eq!(ended.stderr, format!("dsh: {says}\n"));
+    assert!(cache(&scratch).exists());
+    let strict = run(&["--strict", "Go"]);
+    assert_eq!((strict.code, &*strict.stdout), (Some(1), ""), "{strict:?}");
+    assert_eq!(strict.stderr, format!("dsh: {says} (--strict)\n"));
+    let own = std::fs::read_to_string(&patch).unwrap();
+    scratch.write_home("profiles/headless/cordis.patch.yml", &own);
+    let doctor = scratch.dsh().env("DEEPSEEK_API_KEY", "sk-e2e");
+    let doctor = doctor.args(["doctor"]).run();
+    let line = "row session-projection: writeEveryEvents is no whole number";
+    assert!(doctor.stdout.contains(line), "{doctor:?}");
 }
 
 #[test]

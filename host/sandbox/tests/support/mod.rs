@@ -27,13 +27,21 @@ impl World {
     pub fn new(kind: RunnerKind) -> Self {
         let temp = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let base = temp.path().canonicalize().unwrap();
-        for dir in ["home/cache", "home/profiles/p", "work", "out", "ostemp"] {
+        for dir in [
+            "home/cache",
+            "home/profiles/p",
+            "home/storages",
+            "work",
+            "out",
+            "ostemp",
+        ] {
             std::fs::create_dir_all(base.join(dir)).unwrap();
         }
         for (file, content) in [
             ("home/.credentials.yaml", "sesame"),
             ("home/.env", "sesame"),
             ("home/cache/key", "sesame"),
+            ("home/storages/session_projcache.json", "sesame"),
             ("home/profiles/p/dsh.lock", "sesame"),
             ("home/settings.yaml", "plain"),
             ("out/file", "outside"),
