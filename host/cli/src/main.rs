@@ -24,6 +24,7 @@ mod report;
 mod result;
 mod route;
 mod row_config;
+mod row_lines;
 mod run;
 mod sessions;
 mod signals;

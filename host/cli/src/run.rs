@@ -31,6 +31,7 @@ use crate::open;
 use crate::projections;
 use crate::report;
 use crate::route::Route;
+use crate::row_lines::RowLines;
 use crate::stream::Stream;
 use crate::titles;
 
@@ -91,7 +92,10 @@ impl Run {
                 agent_id: id.clone(),
             })
         };
-        let ports = ports(&log, &files, &inbox, kv, projections.clone());
+        let ports = PortSet {
+            log: Some(Arc::new(RowLines::of(&mounts))),
+            ..ports(&log, &files, &inbox, kv, projections.clone())
+        };
         let llm = LlmPort::new(
             Arc::clone(&log),
             auxiliary(&mounts, &gateway),
@@ -454,10 +458,14 @@ fn prompts(
         };
         into.push(Arc::new(source) as Arc<dyn PromptSource>);
     }
-    let prompts = Prompts::new(vec![host, own]).with_guests(guests, |row, why| {
-        report::line(format_args!(
-            "row {row} is left out of the prompt: {why}; if that stays so, run `dsh plugin disable {row}`"
-        ));
+    let installed: Vec<String> = guests.iter().map(|guest| guest.name().to_owned()).collect();
+    let prompts = Prompts::new(vec![host, own]).with_guests(guests, move |row, why| {
+        let fix = if installed.iter().any(|known| known == row) {
+            format!("if that stays so, run `dsh plugin disable {row}`")
+        } else {
+            format!("configure it, or disable one of the two by a patch: `- id: {row}` with `disabled: true`")
+        };
+        report::line(format_args!("row {row} is left out of the prompt: {why}; {fix}"));
     });
     let row = rows.components().find(|row| row.id == "system-prompt");
     let included = row.and_then(|row| row.config.get("includeRuntimeContext")?.as_bool());

@@ -233,8 +233,9 @@ pub trait Workspace: Send + Sync {
         let _ = roots;
         None
     }
-    /// The same files, where reading one does not count as the session's having
-    /// read it. A port that counts nothing has none.
+    /// The same files for who reads of its own accord: that does not count as the
+    /// session's having read one, and may follow fewer links. A port that makes no
+    /// difference has none.
     fn unobserved(&self) -> Option<Arc<dyn Workspace>> {
         None
     }

@@ -32,6 +32,10 @@ pub enum Refusal {
     ProcessState,
     /// Not below a directory that was granted.
     NotGranted,
+    /// A link led to it, out of what it stands in, where nobody asked for it.
+    LedOut,
+    /// A link led to it, and its name says that it holds credentials.
+    LedToSecret,
 }
 
 impl fmt::Display for Refusal {
@@ -46,6 +50,12 @@ impl fmt::Display for Refusal {
             Refusal::Secret => "read denied under every mode: it holds credentials, keys, locks or views of sessions of dsh",
             Refusal::NotGranted => {
                 "denied: the row's grant `workspace` names the directories that it may use, and this is in none of them"
+            }
+            Refusal::LedOut => {
+                "not read before the model asks for it: a link leads there, out of the project (or out of the directory, where that is outside of it); put a file in the link's place"
+            }
+            Refusal::LedToSecret => {
+                "not read before the model asks for it: a link leads there, and a file of this name holds credentials"
             }
             Refusal::ProcessState => {
                 "read denied under every mode: it shows a process's memory, environment or open files"
@@ -190,6 +200,39 @@ impl Fence {
             return Err(Refusal::ProcessState);
         }
         Ok(())
+    }
+}
+
+/// May a file be read that nobody asked for, by this path, where it leads to `reached`?
+///
+/// What a component reads of its own accord may go straight to the model, and a
+/// link is content of the project: whoever wrote that must not choose which of a
+/// person's files are sent. So a link of the project leads within it, one outside
+/// of the project within its directory, and none to a file named like `.env`.
+/// `directory` is where the path's own directory really is; all others than
+/// `asked` are canonical.
+pub(crate) fn may_volunteer(
+    asked: &Path,
+    reached: &Path,
+    project: &Path,
+    directory: &Path,
+) -> Result<(), Refusal> {
+    if asked == reached {
+        return Ok(());
+    }
+    let name = reached.file_name().unwrap_or_default().as_bytes();
+    if name == b".env" || name.starts_with(b".env.") || name.starts_with(b".credentials") {
+        return Err(Refusal::LedToSecret);
+    }
+    let bound = if asked.starts_with(project) {
+        project
+    } else {
+        directory
+    };
+    if reached.starts_with(bound) {
+        Ok(())
+    } else {
+        Err(Refusal::LedOut)
     }
 }
 

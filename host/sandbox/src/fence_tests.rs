@@ -184,3 +184,57 @@ fn who_was_granted_directories_uses_nothing_beside_them() {
         .may_move(&src.join("a"), Mode::WorkspaceWrite)
         .unwrap();
 }
+
+#[test]
+fn a_link_leads_what_nobody_asked_for_neither_out_of_the_project_nor_to_credentials() {
+    let table = [
+        // asked, reached, where the directory that was asked in really is
+        ("/p/AGENTS.md", "/p/AGENTS.md", "/p", Ok(())),
+        ("/p/CLAUDE.md", "/p/AGENTS.md", "/p", Ok(())),
+        ("/p/a/AGENTS.md", "/p/AGENTS.md", "/p/a", Ok(())),
+        (
+            "/p/AGENTS.md",
+            "/home/u/.ssh/id",
+            "/p",
+            Err(Refusal::LedOut),
+        ),
+        ("/p/AGENTS.md", "/project/a", "/p", Err(Refusal::LedOut)),
+        // A folder of the project that is itself such a link.
+        ("/p/a/AGENTS.md", "/q/AGENTS.md", "/q", Err(Refusal::LedOut)),
+        ("/p/AGENTS.md", "/p/.env", "/p", Err(Refusal::LedToSecret)),
+        (
+            "/p/AGENTS.md",
+            "/p/a/.env.local",
+            "/p",
+            Err(Refusal::LedToSecret),
+        ),
+        (
+            "/p/AGENTS.md",
+            "/p/.credentials.yaml",
+            "/p",
+            Err(Refusal::LedToSecret),
+        ),
+        ("/p/AGENTS.md", "/p/.environment", "/p", Ok(())),
+        // By its own name, somebody meant it.
+        ("/p/.env", "/p/.env", "/p", Ok(())),
+        // A person's own places: what stands in a folder, wherever that is.
+        ("/h/AGENTS.md", "/h/mine.md", "/h", Ok(())),
+        (
+            "/h/AGENTS.md",
+            "/dots/AGENTS.md",
+            "/h",
+            Err(Refusal::LedOut),
+        ),
+        ("/h/skills/s/SKILL.md", "/src/s/SKILL.md", "/src/s", Ok(())),
+        ("/h/AGENTS.md", "/h/.env", "/h", Err(Refusal::LedToSecret)),
+    ];
+    for (asked, reached, directory, expected) in table {
+        let answer = may_volunteer(
+            Path::new(asked),
+            Path::new(reached),
+            Path::new("/p"),
+            Path::new(directory),
+        );
+        assert_eq!(answer, expected, "{asked} → {reached}");
+    }
+}

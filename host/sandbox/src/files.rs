@@ -9,7 +9,7 @@ use std::sync::Arc;
 use rustix::fs::{FileType, Stat};
 
 use crate::error::Error;
-use crate::fence::Fence;
+use crate::fence::{Fence, canonical, may_volunteer};
 use crate::mode::Mode;
 use crate::observe::WritePolicy;
 use crate::resolve::{absolute, pin};
@@ -45,6 +45,8 @@ impl Files {
             Ok((path, slice)) => {
                 if self.observed {
                     self.policy.observed(&path, Some(&slice.metadata.version));
+                } else {
+                    self.volunteer(&asked, path)?;
                 }
                 Ok(slice)
             }
@@ -81,6 +83,21 @@ impl Files {
                 metadata: metadata(&stat),
             },
         ))
+    }
+
+    /// Refuses what a link leads to and nobody asked for.
+    fn volunteer(&self, asked: &Path, reached: PathBuf) -> Result<(), Error> {
+        if *asked == reached {
+            return Ok(());
+        }
+        let root = &self.fence.root;
+        let marked = |directory: &&Path| directory.join(".git").symlink_metadata().is_ok();
+        let project = root.ancestors().find(marked).unwrap_or(root);
+        let directory = canonical(asked.parent().unwrap_or(asked));
+        may_volunteer(asked, &reached, project, &directory).map_err(|reason| Error::Denied {
+            path: reached,
+            reason,
+        })
     }
 
     fn observe_absence(&self, path: &Path) {

@@ -385,6 +385,38 @@ fn what_a_listener_reads_nobody_has_read_and_what_it_changes_is_told() {
 }
 
 #[test]
+fn what_a_listener_reads_is_not_what_a_link_of_the_project_chose() {
+    let mut world = World::new(Mode::WorkspaceWrite);
+    let work = world.base.join("work");
+    std::fs::create_dir_all(work.join("sub")).unwrap();
+    std::fs::write(work.join("sub/.env"), "K=1").unwrap();
+    for (name, target) in [
+        ("fine", "a.txt"),
+        ("out", "../out/secret"),
+        ("dir", "../out"),
+        ("env", "sub/.env"),
+        ("twice", "out"),
+    ] {
+        symlink(target, work.join(name)).unwrap();
+    }
+    let refused = ["out", "dir/secret", "env", "twice"];
+    // A tool's call is somebody's asking.
+    for path in refused {
+        world.files.read(path, 0, 9).unwrap();
+    }
+    world.files.observed = false;
+    for path in refused {
+        let error = world.files.read(path, 0, 9).unwrap_err();
+        assert_eq!(error.code(), "FS_SANDBOX_DENIED", "{path}");
+    }
+    world.files.read("fine", 0, 9).unwrap();
+    // The project may be wider than the workspace.
+    std::fs::create_dir(world.base.join(".git")).unwrap();
+    world.files.read("out", 0, 9).unwrap();
+    world.files.read("env", 0, 9).unwrap_err();
+}
+
+#[test]
 fn every_read_and_change_is_observed_by_canonical_path() {
     let notes = Arc::new(Notes::default());
     let world = World::with(Mode::WorkspaceWrite, notes.clone());

@@ -131,6 +131,7 @@ impl Instructions {
         disk: &impl Disk,
     ) -> Option<String> {
         let places = self.places.as_ref()?;
+        self.files.begin();
         let identity = self.settings.identity(&places.cwd, &places.project);
         let mut below: BTreeSet<String> = touched
             .iter()
@@ -144,36 +145,29 @@ impl Instructions {
             below.extend(places.told(&self.known));
         }
 
-        let mut looked = Vec::new();
-        if base {
-            let user = self.settings.user_file.clone();
-            if let Some(path) = user {
-                looked.push(Directory::of_file(
-                    &path,
-                    &mut self.files,
-                    self.settings.max_source,
-                    disk,
-                ));
-            }
-            for directory in &places.chain {
-                looked.push(Directory::read(
-                    directory,
-                    true,
-                    &mut self.files,
-                    &self.settings,
-                    disk,
-                ));
-            }
-        }
-        for directory in &below {
-            looked.push(Directory::read(
-                directory,
-                false,
+        let chain = places
+            .chain
+            .iter()
+            .filter(|_| base)
+            .map(|path| (path, true));
+        let places_to_look: Vec<_> = chain
+            .chain(below.iter().map(|path| (path, false)))
+            .collect();
+        // Where there is too much, what is broader gives way.
+        let mut looked: Vec<Directory> = places_to_look
+            .into_iter()
+            .rev()
+            .map(|(path, base)| Directory::read(path, base, &mut self.files, &self.settings, disk))
+            .collect();
+        if let Some(path) = self.settings.user_file.as_ref().filter(|_| base) {
+            looked.push(Directory::of_file(
+                path,
                 &mut self.files,
                 &self.settings,
                 disk,
             ));
         }
+        looked.reverse();
         self.settled.extend(below);
 
         let has_base = looked
@@ -297,9 +291,9 @@ impl Directory {
         }
     }
 
-    fn of_file(path: &str, files: &mut Files, max: u32, disk: &impl Disk) -> Self {
+    fn of_file(path: &str, files: &mut Files, settings: &Settings, disk: &impl Disk) -> Self {
         let name = paths::name(path).to_owned();
-        let (found, unknown) = match files.find(path, max, disk) {
+        let (found, unknown) = match files.find(path, settings, disk) {
             Found::There(file) => (vec![file], Vec::new()),
             Found::Unknown => (Vec::new(), vec![name.clone()]),
             Found::Absent => Default::default(),

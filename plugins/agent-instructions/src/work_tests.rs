@@ -425,3 +425,38 @@ fn what_cannot_be_shown_is_left_out_and_said_once() {
         .insert("/w/p/AGENTS.md".to_owned());
     assert_eq!(run.step(true), None);
 }
+
+#[test]
+fn more_text_than_memory_has_place_for_costs_files_and_not_the_turn() {
+    let world = World::of(&[("/w/p/.git/HEAD", "")]);
+    let names = [
+        "AGENTS.md",
+        "CLAUDE.md",
+        "AGENTS.local.md",
+        "CLAUDE.local.md",
+    ];
+    let mut cwd = "/w/p".to_owned();
+    for depth in 0..25 {
+        for name in names {
+            world.write(
+                &format!("{cwd}/{name}"),
+                &format!("{depth} {name} ").repeat(9_000),
+            );
+        }
+        cwd.push_str("/d");
+    }
+    world.write(&format!("{cwd}/AGENTS.md"), "The last.");
+    let mut instructions = Instructions::new("{}");
+    let draft = instructions.before_step(true, || cwd.clone(), &world, &world);
+    let draft = draft.unwrap();
+    assert!(draft.len() < 200_000 && draft.contains("The last."));
+    assert!(instructions.files.held() <= 5 << 20);
+    assert!(
+        world
+            .warnings
+            .borrow()
+            .iter()
+            .all(|line| line.contains("more than 4194304 bytes"))
+    );
+    assert_eq!(world.warnings.borrow().len(), 37);
+}

@@ -8,12 +8,30 @@ use crate::front::is_name;
 /// The message source that marks it.
 pub(crate) const SOURCE: &str = "skill-invocation";
 
-/// Skills that one message can call.
-const MAX: usize = 8;
+/// Skills that the messages of one step can call.
+pub(crate) const MAX: usize = 8;
 
-/// What may be a call in these messages, in order, each once.
-pub(crate) fn candidates<'a>(messages: impl Iterator<Item = Json<'a>>) -> Vec<String> {
-    let mut names: Vec<String> = Vec::new();
+/// Words that are looked at: most that start so are paths.
+const MAX_WORDS: usize = 64;
+
+/// What a person wrote that may call skills.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Called {
+    /// Names, in order, each once.
+    pub(crate) names: Vec<String>,
+    /// Words that would be calls but for what stands around them, with the name.
+    pub(crate) near: Vec<(String, String)>,
+}
+
+impl Called {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.names.is_empty() && self.near.is_empty()
+    }
+}
+
+/// What may be a call in these messages.
+pub(crate) fn candidates<'a>(messages: impl Iterator<Item = Json<'a>>) -> Called {
+    let mut called = Called::default();
     for message in messages {
         let kind = message
             .get("source")
@@ -25,17 +43,31 @@ pub(crate) fn candidates<'a>(messages: impl Iterator<Item = Json<'a>>) -> Vec<St
             let Some(said) = text(block, "text") else {
                 continue;
             };
-            for name in said
-                .split_whitespace()
-                .filter_map(|word| word.strip_prefix('/'))
-            {
-                if is_name(name) && names.len() < MAX && !names.iter().any(|known| known == name) {
-                    names.push(name.to_owned());
+            for word in said.split_whitespace().filter(|word| word.contains('/')) {
+                if called.names.len() + called.near.len() == MAX_WORDS {
+                    return called;
                 }
+                called.word(word);
             }
         }
     }
-    names
+    called
+}
+
+impl Called {
+    fn word(&mut self, word: &str) {
+        let around = |c: char| c.is_ascii_punctuation() && c != '/';
+        if let Some(name) = word.strip_prefix('/').filter(|name| is_name(name)) {
+            if !self.names.iter().any(|known| known == name) {
+                self.names.push(name.to_owned());
+            }
+        } else if let Some(name) = word.trim_matches(around).strip_prefix('/')
+            && is_name(name)
+            && !self.near.iter().any(|(known, _)| known == word)
+        {
+            self.near.push((word.to_owned(), name.to_owned()));
+        }
+    }
 }
 
 /// The draft of the message that brings a skill.
@@ -62,7 +94,8 @@ mod tests {
             .raw("source", &Object::new().string("kind", kind).build())
             .raw("content", &array([tool::text_block(said)]))
             .build();
-        candidates([Json::parse(&message).unwrap()].into_iter())
+        let called = candidates([Json::parse(&message).unwrap()].into_iter());
+        called.names
     }
 
     #[test]
@@ -74,6 +107,27 @@ mod tests {
         ] {
             assert!(called(said, "user").is_empty(), "{said}");
         }
+    }
+
+    #[test]
+    fn a_call_with_something_around_it_is_known_for_what_it_is() {
+        let near = |said: &str| {
+            let message = format!(
+                r#"{{"source":{{"kind":"user"}},"content":[{{"type":"text","text":"{said}"}}]}}"#
+            );
+            candidates([Json::parse(&message).unwrap()].into_iter()).near
+        };
+        for word in ["/a,", "/a.", "(/a)", "`/a`", "/a-"] {
+            let expected = [(word.to_owned(), "a".to_owned())];
+            assert_eq!(near(&format!("do {word} and {word}")), expected, "{word}");
+        }
+        for said in ["/a", "a/b", "/usr/bin,", "/A.", "//a,"] {
+            assert!(near(said).is_empty(), "{said}");
+        }
+        assert_eq!(
+            near(&(0..99).map(|n| format!("/{n}. ")).collect::<String>()).len(),
+            MAX_WORDS
+        );
     }
 
     #[test]

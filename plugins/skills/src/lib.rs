@@ -3,8 +3,8 @@
 //!
 //! Three ways lead to one: the list of them, a message that is told when it is
 //! news; the `skill` tool, which reads the file anew each time; and `/name` in
-//! what a person writes. A file that cannot be read as a skill costs a line in
-//! the host's log and that skill.
+//! what a person writes. A file that cannot be read as a skill costs that skill
+//! and a warning, as does a `/name` that calls none.
 
 mod catalog;
 mod content;

@@ -1,6 +1,7 @@
 //! Which skills there are: folders with a `SKILL.md`, and files `NAME.md`, one
 //! level below a root. Only their first bytes are read, once a version.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashSet};
 
 use guest_support::disk::{Disk, Kind, Look};
@@ -44,7 +45,7 @@ pub(crate) struct Scanner {
 impl Scanner {
     /// Every skill by name; the first root that has a name has it for all.
     pub(crate) fn skills(&mut self, roots: &[String], disk: &impl Disk) -> BTreeMap<String, Skill> {
-        let mut skills = BTreeMap::new();
+        let mut skills: BTreeMap<String, Skill> = BTreeMap::new();
         for root in roots {
             let mut entries = match disk.list(root) {
                 Ok(entries) => entries,
@@ -66,8 +67,19 @@ impl Scanner {
                 if entry.name.starts_with('.') {
                     continue;
                 }
-                if let Some(skill) = self.entry(root, &entry.name, entry.kind, disk) {
-                    skills.entry(skill.name.clone()).or_insert(skill);
+                let Some(skill) = self.entry(root, &entry.name, entry.kind, disk) else {
+                    continue;
+                };
+                match skills.entry(skill.name.clone()) {
+                    Entry::Vacant(free) => {
+                        free.insert(skill);
+                    }
+                    // A nearer folder's is meant to stand before a farther one's.
+                    Entry::Occupied(first) if paths::is_below(root, &first.get().path) => {
+                        let why = format!("{} has its name already", first.get().path);
+                        self.warn(&skill.path, &why, disk);
+                    }
+                    Entry::Occupied(_) => {}
                 }
             }
         }

@@ -12,9 +12,10 @@ use guest_support::follow::{Follow, Seen, Session};
 use guest_support::paths;
 
 use crate::catalog::{self, Entries};
+use crate::content;
+use crate::invoke::{self, Called};
 use crate::scan::{Scanner, Skill};
 use crate::settings::Settings;
-use crate::{content, invoke};
 
 /// Bytes of a skill's instructions in a message; a tool's result may be longer,
 /// as the spill policy stands behind it.
@@ -64,11 +65,11 @@ impl Skills {
     }
 
     /// Drafts of the messages that this step's model has to be told, in order.
-    /// `called` are the names that may be calls of a person.
+    /// `called` is what may be a call of a person.
     pub(crate) fn before_step(
         &mut self,
         first: bool,
-        called: &[String],
+        called: &Called,
         cwd: impl FnOnce() -> String,
         log: &impl Session,
         disk: &impl Disk,
@@ -87,13 +88,41 @@ impl Skills {
             // Until the log says that it was told.
             self.stale = true;
         }
-        for name in called {
-            let Some(skill) = skills.get(name).filter(|skill| skill.person) else {
+        let mut brought = 0;
+        for name in &called.names {
+            let Some(skill) = skills.get(name) else {
+                // Most words of this form are paths.
+                if !disk.exists(&format!("/{name}")) {
+                    disk.warn(&format!(
+                        "/{name} calls no skill: there is none of this name"
+                    ));
+                }
                 continue;
             };
+            if !skill.person {
+                disk.warn(&format!(
+                    "/{name} calls no skill: its `user-invocable` says that the model alone does"
+                ));
+                continue;
+            }
+            if brought == invoke::MAX {
+                disk.warn(&format!(
+                    "/{name} calls no skill: {} are called at once at most",
+                    invoke::MAX
+                ));
+                continue;
+            }
+            brought += 1;
             match content::read(skill, MAX_CALLED, disk) {
                 Ok(content) => messages.push(invoke::message(name, &content)),
                 Err(error) => disk.warn(&error.message),
+            }
+        }
+        for (word, name) in &called.near {
+            if skills.get(name).is_some_and(|skill| skill.person) && !called.names.contains(name) {
+                disk.warn(&format!(
+                    "{word} calls no skill: write /{name} with nothing but space around it"
+                ));
             }
         }
         messages

@@ -140,7 +140,10 @@ impl<'a> Run<'a> {
     }
 
     fn propose(&mut self, first: bool, called: &[&str]) -> Vec<String> {
-        let called: Vec<String> = called.iter().map(|name| (*name).to_owned()).collect();
+        let called = Called {
+            names: called.iter().map(|name| (*name).to_owned()).collect(),
+            near: Vec::new(),
+        };
         let cwd = || "/w/p".to_owned();
         self.skills
             .before_step(first, &called, cwd, self.world, self.world)
@@ -274,6 +277,60 @@ fn a_person_calls_a_skill_by_its_name() {
         brought[0].contains("<skill_content name=\\\"a\\\">") && brought[0].contains("Body of a.")
     );
     assert!(brought[0].contains("Folder of this skill: /w/p/.dsh/skills/a"));
+}
+
+#[test]
+fn what_a_person_wrote_like_a_call_and_calls_nothing_is_said() {
+    let world = World::of(&[("/tmp/x", "")]);
+    for n in 0..10 {
+        let name = format!("s{n}");
+        world.write(&format!("/w/p/.dsh/skills/{name}.md"), &skill(&name, ""));
+    }
+    world.write("/w/p/.dsh/skills/m.md", &skill("m", "user-invocable: no\n"));
+    let word = |word: &str, name: &str| (word.to_owned(), name.to_owned());
+    let called = Called {
+        names: ["tmp", "none", "m"]
+            .map(str::to_owned)
+            .into_iter()
+            .chain((0..10).map(|n| format!("s{n}")))
+            .collect(),
+        near: vec![
+            word("/s1,", "s1"),
+            word("(/m)", "m"),
+            word("/what.", "what"),
+        ],
+    };
+    let cwd = || "/w/p".to_owned();
+    let mut skills = Skills::new("{}");
+    let messages = skills.before_step(true, &called, cwd, &world, &world);
+    assert_eq!(messages.len(), 1 + invoke::MAX);
+    let near = Called {
+        names: Vec::new(),
+        near: vec![word("/s1,", "s1"), word("/what.", "what")],
+    };
+    skills.before_step(true, &near, cwd, &world, &world);
+    let said = world.warnings.borrow();
+    let about: Vec<&str> = said
+        .iter()
+        .map(|line| line.split(' ').next().unwrap())
+        .collect();
+    assert_eq!(about, ["/none", "/m", "/s8", "/s9", "/s1,"], "{said:?}");
+}
+
+#[test]
+fn the_second_skill_of_a_name_in_one_folder_is_left_out_and_said() {
+    let world = World::of(&[
+        ("/w/p/.dsh/skills/a/SKILL.md", &skill("a", "")),
+        ("/w/p/.dsh/skills/b.md", &skill("a", "")),
+        ("/w/p/.agents/skills/a.md", &skill("a", "")),
+    ]);
+    let mut run = Run::start(&world);
+    assert_eq!(run.step(true, &[]), ["skill-catalog a"]);
+    let said = world.warnings.borrow();
+    assert!(
+        said.len() == 1 && said[0].contains("skills/b.md is left out"),
+        "{said:?}"
+    );
 }
 
 #[test]

@@ -3,7 +3,8 @@
 //!
 //! Sections come from layers: the host's own, then the rows'. A nearer layer
 //! shadows a farther one by name; a name twice in one layer is a fault and not a
-//! choice. Texts stand as they are: whoever makes one fills its own variables in.
+//! choice, which the later row pays for. Texts stand as they are: whoever makes one
+//! fills its own variables in.
 //!
 //! Installed plugins are *guests*: they add to the prompt and take nothing from
 //! it. One that fails, or whose section has a name that is taken, is left out for
@@ -112,7 +113,7 @@ impl Prompts {
     /// [`Self::gather`], without the contexts where those are to be left out.
     ///
     /// # Errors
-    /// A source of a layer that fails, a name twice in one, two `complete` sections.
+    /// A source of a layer that fails, `complete` sections of two layers.
     pub(crate) async fn assemble(
         &self,
         variables: &Json,
@@ -143,20 +144,13 @@ impl Prompts {
                 let failed = |error: PluginError| {
                     AgentError::Prompt(format!("{}: {}", source.name(), error.message))
                 };
-                for section in source.sections(variables, scope).await.map_err(failed)? {
-                    let twin = of_layer.iter().find(|other| other.is_named_like(&section));
-                    if let Some(twin) = twin {
-                        return Err(AgentError::Prompt(format!(
-                            "two rows give a section \"{}\": {} and {}",
-                            section.name,
-                            twin.row,
-                            source.name()
-                        )));
-                    }
-                    of_layer.push(Given {
+                let offered = source.sections(variables, scope).await.map_err(failed)?;
+                match welcome(&of_layer, &offered) {
+                    Ok(()) => of_layer.extend(offered.into_iter().map(|section| Given {
                         section,
                         row: source.name(),
-                    });
+                    })),
+                    Err(why) => self.leave_out(source.name(), &why),
                 }
             }
             sections.retain(|far| !of_layer.iter().any(|near| near.is_named_like(&far.section)));
@@ -212,7 +206,7 @@ impl Prompts {
     }
 }
 
-/// Whether a guest's sections may stand beside what is there.
+/// Whether a row's sections may stand beside what is there.
 fn welcome(there: &[Given<'_>], offered: &[PromptSection]) -> Result<(), String> {
     for (index, section) in offered.iter().enumerate() {
         let name = &section.name;

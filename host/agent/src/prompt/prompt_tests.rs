@@ -74,31 +74,55 @@ async fn sections_stand_in_order_joined_by_one_blank_line_and_empty_ones_are_dro
 }
 
 #[tokio::test]
-async fn a_nearer_layer_shadows_and_a_name_twice_in_one_layer_is_a_fault() {
+async fn a_nearer_layer_shadows_a_farther_one() {
     let far = vec![vec![section("x", 0.0, "far")]];
     let near = vec![vec![section("x", 0.0, "near")]];
-    assert_eq!(
-        assembled(vec![far.clone(), near.clone()])
-            .await
-            .unwrap()
-            .system(),
-        "near"
-    );
-    let twice = assembled(vec![[far, near].concat()]).await;
-    assert!(twice.unwrap_err().contains("\"x\""));
+    assert_eq!(assembled(vec![far, near]).await.unwrap().system(), "near");
 }
 
 #[tokio::test]
-async fn a_complete_section_is_the_only_one_and_two_are_a_fault() {
+async fn a_section_twice_in_one_layer_costs_the_later_row_and_not_the_turn() {
+    let cases = [
+        (
+            section("x", 0.0, "first"),
+            vec![section("z", 1.0, "beside"), section("x", 0.0, "later")],
+            "first",
+            "later: row first has a section \"x\" already",
+        ),
+        (
+            complete("x"),
+            vec![complete("y")],
+            "only this",
+            "later: its section \"y\" wants to be the only one, and so does row first's",
+        ),
+    ];
+    for (first, later, system, told) in cases {
+        let layer: Vec<Arc<dyn PromptSource>> = vec![
+            Arc::new(Fixed("first", vec![first])),
+            Arc::new(Fixed("later", later)),
+        ];
+        let heard = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let into = Arc::clone(&heard);
+        let prompts = Prompts::new(vec![layer]).with_guests(Vec::new(), move |row, why| {
+            into.lock().unwrap().push(format!("{row}: {why}"));
+        });
+        let (dispatch, signal) = (Dispatch::new(Vec::new()).unwrap(), Signal::new());
+        let scope = CallScope::default();
+        let assembly = prompts
+            .assemble(&Json::empty_object(), &scope, &dispatch, &signal)
+            .await
+            .unwrap();
+        assert_eq!(assembly.system(), system);
+        assert_eq!(*heard.lock().unwrap(), [told]);
+    }
+}
+
+#[tokio::test]
+async fn a_complete_section_is_the_only_one() {
     let one = assembled(vec![vec![vec![section("x", 0.0, "x"), complete("y")]]])
         .await
         .unwrap();
     assert_eq!(one.system(), "only this");
-    assert!(
-        assembled(vec![vec![vec![complete("x"), complete("y")]]])
-            .await
-            .is_err()
-    );
 }
 
 #[tokio::test]

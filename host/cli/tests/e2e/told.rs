@@ -8,7 +8,7 @@ use mock_provider::Mock;
 use serde_json::{Value, json};
 
 use crate::compaction::{has_tools, is_compaction, small, working};
-use crate::support::{Record, Scratch, data};
+use crate::support::{Ended, Record, Scratch, data};
 
 /// The messages of one source in the log: its source, and its text.
 fn told(log: &Record, kind: &str) -> Vec<(Value, String)> {
@@ -53,13 +53,26 @@ fn run(scratch: &Scratch, script: &Value, task: &str) {
 }
 
 fn run_with(scratch: &Scratch, script: &Value, task: &str, more: &[&str]) {
+    let run = start(scratch, script, task, more);
+    run.answered("Done.");
+}
+
+/// The lines on stderr of a run that is done.
+fn warned(scratch: &Scratch, script: &Value, task: &str, more: &[&str]) -> Vec<String> {
+    let run = start(scratch, script, task, more);
+    assert_eq!(
+        (run.code, run.stdout.as_str()),
+        (Some(0), "Done.\n"),
+        "{run:?}"
+    );
+    run.stderr.lines().map(str::to_owned).collect()
+}
+
+fn start(scratch: &Scratch, script: &Value, task: &str, more: &[&str]) -> Ended {
     scratch.write(".git/HEAD", "ref: refs/heads/main\n");
     let patch = scratch.script(script);
     let dsh = scratch.dsh().headless().patch(patch);
-    dsh.args(more.iter().copied())
-        .args([task])
-        .run()
-        .answered("Done.");
+    dsh.args(more.iter().copied()).args([task]).run()
 }
 
 fn skill(name: &str, more: &str) -> String {
@@ -173,7 +186,21 @@ fn nothing_that_stands_where_instructions_would_hurts_a_run() {
     .unwrap();
     std::fs::create_dir_all(skills.join("fine/SKILL.md")).unwrap();
     scratch.write(".dsh/skills/good/SKILL.md", &skill("good", ""));
-    run(&scratch, &json!([done()]), "go");
+    let lines = warned(&scratch, &json!([done()]), "go", &[]);
+    for name in ["huge.md", "bell.md", "bomb.md"] {
+        let about = |line: &&String| line.contains(&format!("/{name} is left out: "));
+        assert_eq!(lines.iter().filter(about).count(), 1, "{name}: {lines:?}");
+    }
+    let own = [
+        "dsh: row agent-instructions: ",
+        "dsh: row skill-filesystem: ",
+    ];
+    assert!(
+        lines
+            .iter()
+            .all(|line| own.iter().any(|own| line.starts_with(own))),
+        "{lines:?}"
+    );
     let log = scratch.record();
     // Root reads what it may not.
     let readable = std::fs::read(&closed).is_ok();
@@ -198,11 +225,15 @@ fn no_row_is_led_to_the_secrets_of_the_home() {
     .unwrap();
     let patch = "- id: agent-instructions\n  config: {userFile: !!js dshHomePath('.env')}\n";
     let patch = scratch.write_beside("patch.yml", patch);
-    run_with(
+    let lines = warned(
         &scratch,
         &json!([done()]),
         "go",
         &["--patch", patch.to_str().unwrap()],
+    );
+    assert!(
+        !lines.is_empty() && lines.iter().all(|line| line.contains(" is left out: ")),
+        "{lines:?}"
     );
     let log = scratch.record();
     assert!(changes(&log).is_empty());
@@ -211,6 +242,59 @@ fn no_row_is_led_to_the_secrets_of_the_home() {
             .iter()
             .all(|event| !event.data.as_str().contains("SESAME"))
     );
+}
+
+#[test]
+fn what_a_link_chose_and_what_is_no_skill_is_left_out_with_a_line() {
+    let scratch = Scratch::new();
+    scratch.write(".env", "SESAME=1\n");
+    let private = scratch.write_beside("private/SKILL.md", &skill("private", "SESAME"));
+    symlink(".env", scratch.work().join("AGENTS.md")).unwrap();
+    scratch.write(".dsh/skills/broken.md", "---\nname: broken\n");
+    scratch.write(".dsh/skills/good/SKILL.md", &skill("good", ""));
+    symlink(
+        private.parent().unwrap(),
+        scratch.work().join(".dsh/skills/private"),
+    )
+    .unwrap();
+    let lines = warned(&scratch, &json!([done()]), "/good, /god in /tmp", &[]);
+    let about = |what: &[&str]| {
+        let said = |line: &&String| what.iter().all(|part| line.contains(part));
+        lines.iter().filter(said).count()
+    };
+    assert_eq!(
+        about(&[
+            "row agent-instructions: ",
+            "AGENTS.md is left out",
+            "credentials"
+        ]),
+        1,
+        "{lines:?}"
+    );
+    assert_eq!(
+        about(&[
+            "row skill-filesystem: ",
+            "private/SKILL.md is left out",
+            "out of the project"
+        ]),
+        1,
+        "{lines:?}"
+    );
+    assert_eq!(
+        about(&["row skill-filesystem: ", "broken.md is left out"]),
+        1,
+        "{lines:?}"
+    );
+    assert_eq!(about(&["/god calls no skill"]), 1, "{lines:?}");
+    assert_eq!(about(&["/good, calls no skill"]), 1, "{lines:?}");
+    assert_eq!(lines.len(), 5, "{lines:?}");
+    let log = scratch.record();
+    let all = log.events().iter();
+    assert!(
+        all.into_iter()
+            .all(|event| !event.data.as_str().contains("SESAME"))
+    );
+    assert_eq!(names(&told(&log, "skill-catalog")[0].0), ["good"]);
 }
 
 fn names(source: &Value) -> Vec<String> {
