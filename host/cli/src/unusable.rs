@@ -38,8 +38,19 @@ impl Fault {
         }
     }
 
+    /// A component that refuses its configuration when it is asked what it offers
+    /// says which member and why; which of its functions that was helps nobody.
+    fn own_words(self) -> Self {
+        match self {
+            Self::Of(Error::Asking { source, .. }) if source.code() == "INVALID" => {
+                Self::Told(source.into_plugin_error().message)
+            }
+            other => other,
+        }
+    }
+
     fn reason(self, row: &Row, lock: &Path) -> String {
-        match (self, &row.plugin) {
+        match (self.own_words(), &row.plugin) {
             (Self::Told(text), None) => text,
             (Self::Told(text), Some(plugin)) => format!("{plugin}: {text}"),
             (Self::Of(error), None) => error.to_string(),

@@ -359,3 +359,31 @@ fn last_is_the_newest_that_a_person_started_there() {
     place.put(&header, &lines(prompt(2, CREATED + 60_000, "again")));
     assert_eq!(store.last(None).unwrap().as_deref(), Some("session-0001"));
 }
+
+#[test]
+fn a_pipe_or_a_device_of_a_log_s_name_is_not_waited_for_and_costs_its_own_row() {
+    let place = Place::new();
+    let fine = Place::header("fine", "/w", CREATED);
+    place.put(&fine, &[]);
+    let (pipe, device) = (
+        place.put(&Place::header("pipe", "/w", CREATED), &[]),
+        place.put(&Place::header("device", "/w", CREATED), &[]),
+    );
+    fs::remove_file(&pipe).unwrap();
+    let bits = rustix::fs::Mode::from_raw_mode(0o600);
+    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, bits).unwrap();
+    fs::remove_file(&device).unwrap();
+    symlink("/dev/zero", &device).unwrap();
+    for store in [place.plain(), place.store()] {
+        let rows = store.overview(Only::All).unwrap();
+        let damaged = |id: &str| {
+            let row = rows.iter().find(|row| row.id.as_deref() == Some(id));
+            row.unwrap().damage.is_some()
+        };
+        assert_eq!(rows.len(), 3);
+        assert!(
+            !damaged("fine") && damaged("pipe") && damaged("device"),
+            "{rows:?}"
+        );
+    }
+}

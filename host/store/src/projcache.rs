@@ -146,8 +146,8 @@ impl ProjectionCache {
         Ok(self.read()?.rows(header))
     }
 
-    /// What is cached of one session, without a look at its log: the views that `registry` can make of it, as of the
-    /// oldest of them.
+    /// What is cached of one session, without a look at its log, which has `length` events: the views that `registry`
+    /// can make of it, as of the oldest of them.
     ///
     /// # Errors
     /// As [`ProjectionCache::read`].
@@ -155,8 +155,9 @@ impl ProjectionCache {
         &self,
         registry: &Registry,
         header: &Header,
+        length: u64,
     ) -> Result<Option<Snapshot>, StoreError> {
-        Ok(self.read()?.snapshot(registry, header))
+        Ok(self.read()?.snapshot(registry, header, length))
     }
 
     /// Replaces the record of one session. Call it only with what the session's log holds durably. Rows that the

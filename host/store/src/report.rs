@@ -6,10 +6,12 @@
 //! writers refuse or change. What people read is another matter: a log holds what models and tools said, so every
 //! piece of it goes through [`dsh_session::title::printable`] first.
 
+mod compacted;
 mod inspect;
 mod time;
 mod transcript;
 
+pub use compacted::{Compactions, Mark};
 pub use inspect::{damage_json, error_json, inspect_json, wire_class, wire_stage};
 pub use time::{age, date};
 pub use transcript::{Style, Transcript};

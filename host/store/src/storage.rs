@@ -240,6 +240,15 @@ fn rename_new(_: &Path, _: &Path) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
+/// Opens for reading without waiting: a pipe of a log's name must not hold up the list of all others.
+fn open_at_once(path: &Path) -> io::Result<(File, fs::Metadata)> {
+    let flags = i32::try_from((OFlags::NONBLOCK | OFlags::NOCTTY).bits()).unwrap_or(0);
+    let mut options = OpenOptions::new();
+    let file = options.read(true).custom_flags(flags).open(path)?;
+    let found = file.metadata()?;
+    Ok((file, found))
+}
+
 impl Storage for Disk {
     fn create_dir(&self, path: &Path) -> io::Result<()> {
         fs::DirBuilder::new().mode(DIR_MODE).create(path)
@@ -258,7 +267,12 @@ impl Storage for Disk {
         )))
     }
     fn open_read(&self, path: &Path) -> io::Result<Box<dyn ReadSeek>> {
-        Ok(Box::new(File::open(path)?))
+        let (file, kind) = open_at_once(path)?;
+        if !kind.is_file() && !kind.is_dir() {
+            let why = "it is a pipe, a device or a socket, not a file";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+        }
+        Ok(Box::new(file))
     }
     fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
         fs::hard_link(from, to)
@@ -310,14 +324,8 @@ impl Storage for Disk {
         fs::read_dir(path)?.map(|found| found.map(entry)).collect()
     }
     fn open_read_meta(&self, path: &Path) -> io::Result<(Box<dyn ReadSeek>, Meta)> {
-        // A pipe of a log's name must not hold up the list of all others.
-        let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or(0);
-        let file = OpenOptions::new()
-            .read(true)
-            .custom_flags(flags)
-            .open(path)?;
-        let found = meta(&file.metadata()?)?;
-        Ok((Box::new(file), found))
+        let (file, found) = open_at_once(path)?;
+        Ok((Box::new(file), meta(&found)?))
     }
     fn try_lock(&self, path: &Path, contents: &str) -> io::Result<Option<Box<dyn Held>>> {
         Ok(lock::try_lock(path, contents)?.map(|held| Box::new(held) as Box<dyn Held>))

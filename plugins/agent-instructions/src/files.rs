@@ -75,7 +75,9 @@ impl Files {
         if let Found::There(file) = &found {
             let given = self.given.saturating_add(file.text.len());
             if given > MAX_HELD {
-                let why = format!("there are instructions of more than {MAX_HELD} bytes before it");
+                let why = format!(
+                    "more specific instructions fill the {MAX_HELD} bytes that are held at once"
+                );
                 return self.unknown(path, &why, disk);
             }
             self.given = given;

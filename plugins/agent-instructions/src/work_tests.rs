@@ -456,7 +456,7 @@ fn more_text_than_memory_has_place_for_costs_files_and_not_the_turn() {
             .warnings
             .borrow()
             .iter()
-            .all(|line| line.contains("more than 4194304 bytes"))
+            .all(|line| line.contains("fill the 4194304 bytes"))
     );
     assert_eq!(world.warnings.borrow().len(), 37);
 }

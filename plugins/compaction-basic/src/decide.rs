@@ -71,7 +71,11 @@ pub(crate) fn decide(
     let range = if u64::from(facts.round) > policy.retries {
         None
     } else {
-        choose(&surface(), retain).map_err(corrupt)?
+        // A range starts at the first node, which after a round is the summary of
+        // that round: alone it only gets written again, and no shorter.
+        choose(&surface(), retain)
+            .map_err(corrupt)?
+            .filter(|(first, last)| facts.round == 0 || first != last)
     };
     // All of it is new: there is nothing to do, and nothing to tell.
     if range.is_none() && facts.round > 0 {
@@ -175,6 +179,21 @@ mod tests {
         };
         assert_eq!(short(0), Ok(None));
         assert_eq!(short(1).unwrap_err().code, "STILL_TOO_LONG");
+    }
+
+    #[test]
+    fn a_summary_alone_is_not_summarised_again_in_the_next_round() {
+        let at = |round, nodes: usize| {
+            let facts = Facts {
+                tokens: 900,
+                round,
+                ..facts(Why::Pressure)
+            };
+            decide(&settings("{}"), facts, || surface()[..nodes].to_vec())
+        };
+        assert_eq!(at(0, 3), Ok(Some((0, 0))), "a long message may be alone");
+        assert_eq!(at(1, 3).unwrap_err().code, "STILL_TOO_LONG");
+        assert_eq!(at(1, 4), Ok(Some((0, 1))), "with what came after it");
     }
 
     #[test]

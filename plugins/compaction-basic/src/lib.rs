@@ -30,6 +30,7 @@ mod bindings {
                 import dsh:plugin/session@0.1.0;
                 import dsh:plugin/llm@0.1.0;
                 export dsh:plugin/compaction@0.1.0;
+                export dsh:plugin/tool@0.1.0;
             }",
         path: "../../wit",
         generate_all,
@@ -48,6 +49,7 @@ mod bindings {
 
 use bindings::dsh::plugin::{llm, session};
 use bindings::exports::dsh::plugin::compaction::{Guest, Plan, Situation, Summary, Trigger};
+use bindings::exports::dsh::plugin::tool;
 
 /// The compactor.
 pub struct Component;
@@ -126,5 +128,22 @@ impl Guest for Component {
         let content = answer::text_of(&answer.content, &answer.finish).map_err(failed)?;
         let origin = answer::origin(&answer.config, &answer.content, answer.usage.as_deref());
         Ok(Summary { content, origin })
+    }
+}
+
+/// It has no tools. What it is asked when it is mounted is where a configuration
+/// that no schema can refuse, as of two members that do not go together, costs
+/// the row at the start and not the first step that needs it.
+impl tool::Guest for Component {
+    fn list_tools() -> Result<Vec<String>, Error> {
+        settings().map(|_| Vec::new())
+    }
+
+    fn may_overlap(_: tool::Call) -> bool {
+        false
+    }
+
+    fn run(_: tool::Call) -> Result<tool::Outcome, Error> {
+        Err(error("INVALID", "compaction-basic has no tools"))
     }
 }

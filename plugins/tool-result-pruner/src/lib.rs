@@ -19,6 +19,7 @@ mod bindings {
                 import dsh:plugin/config@0.1.0;
                 import dsh:plugin/session@0.1.0;
                 export dsh:plugin/compaction@0.1.0;
+                export dsh:plugin/tool@0.1.0;
             }",
         path: "../../wit",
         generate_all,
@@ -37,9 +38,15 @@ mod bindings {
 
 use bindings::dsh::plugin::session;
 use bindings::exports::dsh::plugin::compaction::{Guest, Plan, Situation, Summary, Trim};
+use bindings::exports::dsh::plugin::tool;
 
 /// The compactor.
 pub struct Component;
+
+fn sizes() -> Result<prune::Sizes, Error> {
+    hook_panics();
+    prune::Sizes::read(&config::get()).map_err(|why| error("INVALID", format!("config: {why}")))
+}
 
 /// Whether a summary is about to be made.
 fn pressing(more: Option<&str>) -> bool {
@@ -53,7 +60,7 @@ impl Guest for Component {
         if !pressing(situation.more.as_deref()) {
             return Ok(Plan::Nothing);
         }
-        let sizes = prune::Sizes::read(&config::get()).map_err(|why| error("INVALID", why))?;
+        let sizes = sizes()?;
         let nodes = session::surface().nodes;
         let mut trims = Vec::new();
         for (at, node) in nodes.iter().enumerate() {
@@ -79,6 +86,22 @@ impl Guest for Component {
 
     fn summarise(_: Situation, _: (u32, u32)) -> Result<Summary, Error> {
         Err(error("INVALID", "tool-result-pruner writes no summaries"))
+    }
+}
+
+/// It has no tools. What it is asked when it is mounted is where sizes that do
+/// not go together, which no schema can say, cost the row at the start.
+impl tool::Guest for Component {
+    fn list_tools() -> Result<Vec<String>, Error> {
+        sizes().map(|_| Vec::new())
+    }
+
+    fn may_overlap(_: tool::Call) -> bool {
+        false
+    }
+
+    fn run(_: tool::Call) -> Result<tool::Outcome, Error> {
+        Err(error("INVALID", "tool-result-pruner has no tools"))
     }
 }
 

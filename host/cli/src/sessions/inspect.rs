@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use dsh_store::report::{self, error_json, inspect_json};
-use dsh_store::{Report, StoreError, Target};
+use dsh_store::report::{self, Compactions, Mark, error_json, inspect_json};
+use dsh_store::{Inspection, Report, StoreError, Target};
 
-use super::{Sessions, UNREADABLE, Words, meant, print, title_of, unread};
+use super::{Sessions, UNREADABLE, Words, events, meant, print, title_of, unread};
 use crate::exit::Failure;
 
 pub(super) fn run(sessions: &Sessions, words: &Words) -> Result<u8, Failure> {
@@ -72,6 +72,11 @@ fn summary(report: &Report) -> Result<String, Failure> {
             count(&["messages"])
         ),
     ));
+    lines.extend(
+        compactions(log)?
+            .into_iter()
+            .map(|line| ("compaction", line)),
+    );
     let model = json.value().path(&["requestHeader", "config"]);
     if let Some(model) = model {
         let part = |key| {
@@ -111,4 +116,32 @@ fn summary(report: &Report) -> Result<String, Failure> {
         text += &format!("{name:<13} {}\n", report::line(&value, 4000));
     }
     Ok(text)
+}
+
+/// Where a summary took the place of messages, and what it says: a line each.
+fn compactions(log: &Inspection) -> Result<Vec<String>, Failure> {
+    let mut lines = Vec::new();
+    let mut found = Compactions::default();
+    for event in events(log) {
+        let event = event.map_err(unread)?;
+        let tell = |mark| {
+            if let Mark::Summary {
+                seq,
+                time,
+                nodes,
+                text,
+            } = mark
+            {
+                let nodes = nodes.map_or_else(String::new, |nodes| format!("{nodes} messages → "));
+                lines.push(format!(
+                    "event {seq}, {}: {nodes}{text}",
+                    report::date(time)
+                ));
+            }
+            Ok(())
+        };
+        // It fails where `tell` does, which does not.
+        let _ = found.event(&event, tell);
+    }
+    Ok(lines)
 }

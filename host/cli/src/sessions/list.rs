@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use dsh_session::Json;
 use dsh_session::projection::{Registry, Snapshot};
-use dsh_session::{Header, Json};
 use dsh_store::projcache::Records;
 use dsh_store::{Only, Overview, report};
 
@@ -13,9 +13,11 @@ use super::{Sessions, Words, print, refused};
 use crate::exit::Failure;
 
 pub(super) fn run(sessions: &Sessions, words: &Words) -> Result<u8, Failure> {
+    // Before the logs are looked at: a session that is being written would be ahead of what was seen of its log.
+    let views = words.has("--json").then(|| sessions.views());
     let rows = rows(sessions, words.value("--cwd"))?;
-    if words.has("--json") {
-        return print(&json(&rows, &sessions.views()), 0);
+    if let Some(views) = views {
+        return print(&json(&rows, &views), 0);
     }
     if rows.is_empty() {
         crate::report::line(format_args!(
@@ -70,14 +72,13 @@ fn now() -> i64 {
     })
 }
 
-fn json(rows: &[Overview], views: &Records) -> String {
+fn json(rows: &[Overview], of: &Records) -> String {
     let registry = Registry::standard();
-    let views_of = |header: &Header| views.snapshot(&registry, header);
     let mut text = "[".to_owned();
     for (index, row) in rows.iter().enumerate() {
         text += if index == 0 { "\n" } else { ",\n" };
         let views = row.header.as_ref();
-        let views = views.and_then(&views_of);
+        let views = views.and_then(|header| of.snapshot(&registry, header, row.events));
         text += row_json(row, views.as_ref()).as_str();
     }
     text + if rows.is_empty() { "]\n" } else { "\n]\n" }

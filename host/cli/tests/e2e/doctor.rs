@@ -251,6 +251,69 @@ fn a_component_that_cannot_be_used_is_told_with_row_file_and_reason_and_the_rest
     }
 }
 
+/// No schema says what holds between two members; the components do, when they are mounted.
+#[test]
+fn members_of_a_configuration_that_do_not_go_together_cost_the_row_at_the_start() {
+    let table = [
+        (
+            "compaction-basic",
+            "{summarizationProvider: x}",
+            "summarizationProvider and summarizationModel must be set together",
+        ),
+        (
+            "compaction-basic",
+            "{retainRatio: 0.1, retainTokens: 5}",
+            "only one of retainRatio and retainTokens",
+        ),
+        (
+            "compaction-basic",
+            "{retainRatio: 0.8}",
+            "retainRatio (0.8) must be below thresholdRatio (0.8)",
+        ),
+        (
+            "compaction-basic",
+            "{modelPolicies: [{provider: p, model: m, thresholdRatio: 0.1}]}",
+            "modelPolicies[0]: retainRatio (0.16) must be below thresholdRatio (0.1)",
+        ),
+        (
+            "compaction-basic",
+            "{retainTokens: 1e308}",
+            "\"retainTokens\" must be 4294967295 or less",
+        ),
+        (
+            "tool-result-pruner",
+            "{thresholdChars: 1}",
+            "must be at most thresholdChars (1)",
+        ),
+        (
+            "tool-result-pruner",
+            "{headChars: 99999999999999999999999}",
+            "\"headChars\" must be 4294967295 or less",
+        ),
+    ];
+    for (row, config, why) in table {
+        let scratch = patched(&format!("- id: {row}\n  config: {config}\n"));
+        wrong(
+            &doctor(&scratch),
+            &[&format!("row {row}:"), "config: ", why],
+        );
+        let ran = a_task_still_runs(&scratch);
+        let line = format!("dsh: row {row} is left out: ");
+        let lines: Vec<&str> = ran.stderr.lines().collect();
+        assert!(
+            lines.len() == 1 && lines[0].starts_with(&line) && lines[0].contains(why),
+            "{ran:?}"
+        );
+        let mock = Mock::start(vec![]);
+        let strict = scratch.dsh().provider(&mock).headless();
+        let strict = strict.args(["--strict", "Go"]).run();
+        assert!(
+            strict.code != Some(0) && strict.stderr.contains(why),
+            "{strict:?}"
+        );
+    }
+}
+
 #[test]
 fn a_lock_that_was_edited_by_hand_and_a_package_that_changed_are_told_and_the_rest_runs() {
     let scratch = furnished();

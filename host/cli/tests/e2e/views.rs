@@ -91,6 +91,14 @@ fn a_list_shows_what_the_cache_has_and_asks_neither_log_nor_component() {
     let other = format!("{}\"steps\": 7{}", &text[..view], &text[view + 10..]);
     std::fs::write(cache(&scratch), other).unwrap();
     assert_eq!(listed(&scratch)["values"]["sessionStats"]["steps"], 7);
+    let seq = format!("\"seq\": {}", newest(&rows(&scratch).unwrap()));
+    std::fs::write(
+        cache(&scratch),
+        text.replace(&seq, "\"seq\": 1000000000000000"),
+    )
+    .unwrap();
+    let ahead = listed(&scratch)["asOfSeq"].as_u64();
+    assert!(ahead.is_none_or(|seq| seq < 100), "{ahead:?}");
     std::fs::write(cache(&scratch), "somebody else's").unwrap();
     let ended = scratch.sessions_command(["list", "--json"]);
     assert!(

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use dsh_session::projection::{Registry, Rows, Snapshot};
+use dsh_session::projection::{Registry, Row, Rows, Snapshot};
 use dsh_session::{Header, Json, Value};
 
 use super::made;
@@ -102,15 +102,18 @@ impl Records {
     }
 
     /// What is cached of a session: the views that stand beside its rows ([`made`]), and those that `registry` can make
-    /// of the others, as of the oldest row among them.
-    pub fn snapshot(&self, registry: &Registry, header: &Header) -> Option<Snapshot> {
+    /// of the others, as of the oldest row among them. `length` is how many events the log has: a row that says that
+    /// it knows more was made of something else.
+    pub fn snapshot(&self, registry: &Registry, header: &Header, length: u64) -> Option<Snapshot> {
         let rows = self.rows(header)?;
         let own = registry.view_checkpoint(&rows);
         let shown = |key: &str| {
             made::view(&rows, key).or_else(|| own.as_ref().and_then(|own| own.get(key)).cloned())
         };
         let mut snapshot: Option<Snapshot> = None;
-        for (key, row) in rows.iter().filter(|(key, _)| !made::is_key(key)) {
+        let known = |row: &Row| row.as_of.is_none_or(|seq| seq.0 < length);
+        let rows_of_it = rows.iter().filter(|(_, row)| known(row));
+        for (key, row) in rows_of_it.filter(|(key, _)| !made::is_key(key)) {
             let Some(view) = shown(key) else { continue };
             let snapshot = snapshot.get_or_insert_with(|| Snapshot {
                 as_of: row.as_of,

@@ -79,14 +79,14 @@ fn a_record_is_of_one_session_by_creation_time_and_directory() {
     records.put(&header("s"), &rows("T"));
     assert_eq!(records.rows(&header("s")), Some(rows("T")));
     let registry = Registry::standard();
-    let views = records.snapshot(&registry, &header("s")).unwrap();
+    let views = records.snapshot(&registry, &header("s"), 5).unwrap();
     assert_eq!((views.as_of, views.values.len()), (Some(Seq(4)), 1));
     let later = header_of("s", 8, Some("/work/p"));
     let elsewhere = header_of("s", 7, Some("/work/q"));
     let nowhere = header_of("s", 7, None);
     for other in [later, elsewhere, nowhere, header("t")] {
         assert_eq!(records.rows(&other), None, "{other:?}");
-        assert_eq!(records.snapshot(&registry, &other), None);
+        assert_eq!(records.snapshot(&registry, &other, 5), None);
     }
 }
 

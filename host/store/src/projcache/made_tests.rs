@@ -54,13 +54,21 @@ fn a_snapshot_has_the_views_that_stand_beside_states_and_the_hosts_own() {
     rows.set("title", row(5, "\"T\""));
     rows.set("unknown", row(2, "1"));
     records.put(&header, &rows);
-    let snapshot = records.snapshot(&Registry::standard(), &header).unwrap();
+    let of = |length| records.snapshot(&Registry::standard(), &header, length);
+    let snapshot = of(8).unwrap();
     assert_eq!(
         snapshot.json().as_str(),
         r#"{"asOfSeq":5,"values":{"acme:words":{"words":3},"title":"T"}}"#
     );
+    // What says that it knows more events than there are is of another log.
+    let shorter = of(7).unwrap();
+    assert_eq!(
+        shorter.json().as_str(),
+        r#"{"asOfSeq":5,"values":{"title":"T"}}"#
+    );
+    assert_eq!(of(5), None);
     header.created_at = 2;
-    assert_eq!(records.snapshot(&Registry::standard(), &header), None);
+    assert_eq!(records.snapshot(&Registry::standard(), &header, 8), None);
 }
 
 #[test]

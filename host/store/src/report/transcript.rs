@@ -1,7 +1,8 @@
 //! A session as people read it, from append order: what was said, in the order in which it was said.
 //!
 //! The surface is what the model sees now; a compaction replaces on it what had been said. A transcript is of the
-//! other kind: the surface events that were *appended*, in log order, and never a replacement (spec/session.md §3).
+//! other kind: the surface events that were *appended*, in log order, all of them (spec/session.md §3). Where the model
+//! was given something shorter instead, a mark says so, and a summary is shown under it: `compacted.rs`.
 //! Events come one by one and are written at once, so a log of any length needs no memory.
 
 use std::collections::VecDeque;
@@ -10,6 +11,7 @@ use std::io::{self, Write};
 use dsh_session::title::printable;
 use dsh_session::{Event, Header, Kind, SurfaceOp, Value};
 
+use super::compacted::{Compactions, Mark};
 use super::{date, line};
 use crate::Damage;
 
@@ -36,6 +38,7 @@ pub struct Transcript<W> {
     calls: VecDeque<(String, String)>,
     model: String,
     open_turn: Option<u64>,
+    compactions: Compactions,
 }
 
 impl<W: Write> Transcript<W> {
@@ -47,6 +50,7 @@ impl<W: Write> Transcript<W> {
             calls: VecDeque::new(),
             model: String::new(),
             open_turn: None,
+            compactions: Compactions::default(),
         }
     }
 
@@ -90,6 +94,9 @@ impl<W: Write> Transcript<W> {
     /// Of `out`.
     pub fn event(&mut self, event: &Event) -> io::Result<()> {
         let data = event.data.value();
+        let mut compactions = std::mem::take(&mut self.compactions);
+        compactions.event(event, |mark| self.mark(mark))?;
+        self.compactions = compactions;
         match event.kind {
             Kind::TurnStart => {
                 let turn = data.get("turn").and_then(Value::u64).unwrap_or(0);
@@ -116,6 +123,7 @@ impl<W: Write> Transcript<W> {
     /// # Errors
     /// Of `out`.
     pub fn end(&mut self, damage: Option<&Damage>, how: &str) -> io::Result<()> {
+        std::mem::take(&mut self.compactions).end(|mark| self.mark(mark))?;
         if let Some(turn) = self.open_turn {
             self.note(&format!(
                 "turn {turn} has no end in the log: it was interrupted, or it is still running"
@@ -139,6 +147,17 @@ impl<W: Write> Transcript<W> {
         match self.style {
             Style::Terminal { .. } => writeln!(self.out, "\n[{text}]"),
             Style::Markdown => writeln!(self.out, "\n*{}*", escaped(&text)),
+        }
+    }
+
+    fn mark(&mut self, mark: Mark) -> io::Result<()> {
+        self.note(&mark.line())?;
+        match mark {
+            Mark::Summary { text, .. } => {
+                self.speaker("Summary")?;
+                self.text(&text, "")
+            }
+            Mark::Pruned(_) | Mark::Failed(_) => Ok(()),
         }
     }
 
