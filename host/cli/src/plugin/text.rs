@@ -3,6 +3,8 @@
 //! Names, descriptions and whatever else came with a plugin are data: nothing of it may move the cursor, colour a line,
 //! name a window, or turn the order in which a line is read. Each such character is shown as its number.
 
+use crate::report::harmless;
+
 /// One line of a stranger's text, at most `max` characters.
 pub(super) fn shown(text: &str, max: usize) -> String {
     let mut out = String::with_capacity(text.len().min(max));
@@ -22,15 +24,6 @@ pub(super) fn shown(text: &str, max: usize) -> String {
         }
     }
     out
-}
-
-/// Neither a control, nor one of the marks that turn or hide what stands beside them.
-fn harmless(c: char) -> bool {
-    !(c.is_control()
-        || matches!(c,
-            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
-            | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}'
-            | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}'))
 }
 
 /// A value on one line, as JSON that a stranger cannot break out of.
