@@ -6,10 +6,10 @@
 //! the surface is still the one that was read, and commits the whole as one
 //! transaction. So a row can waste a summary, and cannot lose a conversation.
 //!
-//! **When.** Before each step ([`pressure`]), after input was claimed and the
+//! **When.** Before each step (`pressure`), after input was claimed and the
 //! prompt assembled; what was claimed is not on the surface yet and is never
 //! compacted. Inside a step whose request the provider refused as too long
-//! ([`overflow`]). When somebody asks, between turns ([`by_hand`]).
+//! (`overflow`). When somebody asks, between turns (`by_hand`).
 //!
 //! **Who.** Rows are asked in row order, each with a fresh measure after every
 //! plan that was carried out. The first that wants to summarise decides. A trim
@@ -22,7 +22,7 @@
 //! **When it fails.** Under pressure every failure is a line on stderr, once for
 //! each cause, and the step goes on: the provider has the last word on what fits.
 //! After three failures in a row a row of them is not bought on every step: see
-//! [`Breaker`].
+//! `Breaker`.
 
 mod breaker;
 mod component;

@@ -3,7 +3,7 @@
 //!
 //! Nobody waits for a fold but who asks for a view. The log is the queue: a cell
 //! knows how far it has come, and takes what is new when [`BATCH`] events have
-//! gathered, when the cache is due ([`keep`]), or when it is asked; so a state is
+//! gathered, when the cache is due (`keep`), or when it is asked; so a state is
 //! never older than the cache's interval, and a burst of chunks costs one call. A
 //! session that is taken up again goes on from the cache's mark in the same way: to
 //! a cell, what is old of a log and what is new of it differ only in where they are
