@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use anyhow::Result;
 
-/// Answers each request with the next of its bodies; gone when it is dropped
-/// and the process that used it has ended.
+/// Answers each request of the loop with the next of its bodies, and others with
+/// a title. Its threads end with this process.
 pub(crate) struct Provider {
     address: SocketAddr,
     seen: Arc<Mutex<Seen>>,
@@ -74,20 +74,19 @@ fn text(text: &str) -> String {
     )
 }
 
-fn serve(listener: &TcpListener, answers: Vec<String>, seen: &Mutex<Seen>) {
-    let mut answers = answers.into_iter();
-    while answers.len() > 0 {
-        let Ok((stream, _)) = listener.accept() else {
-            return;
-        };
-        // A connection is kept for as many requests as come over it.
-        let _ = connection(stream, &mut answers, seen);
+fn serve(listener: &TcpListener, answers: Vec<String>, seen: &Arc<Mutex<Seen>>) {
+    let answers = Arc::new(Mutex::new(answers.into_iter()));
+    while let Ok((stream, _)) = listener.accept() {
+        let (answers, seen) = (Arc::clone(&answers), Arc::clone(seen));
+        // A run asks for its title beside its turn, over a connection of its own.
+        std::thread::spawn(move || connection(stream, &answers, &seen));
     }
 }
 
+/// Serves a connection for as many requests as come over it.
 fn connection(
     stream: TcpStream,
-    answers: &mut impl Iterator<Item = String>,
+    answers: &Mutex<std::vec::IntoIter<String>>,
     seen: &Mutex<Seen>,
 ) -> std::io::Result<()> {
     let mut reader = BufReader::new(stream.try_clone()?);
@@ -106,10 +105,19 @@ fn connection(
         if line.is_empty() {
             return Ok(());
         }
-        note(seen);
-        std::io::copy(&mut reader.by_ref().take(length), &mut std::io::sink())?;
-        let Some(body) = answers.next() else {
-            return Ok(());
+        let arrived = Instant::now();
+        let mut request = String::new();
+        reader.by_ref().take(length).read_to_string(&mut request)?;
+        // Only the loop offers tools.
+        let body = if request.contains("\"tools\":") {
+            note(seen, arrived);
+            let next = answers.lock().ok().and_then(|mut answers| answers.next());
+            let Some(body) = next else {
+                return Ok(());
+            };
+            body
+        } else {
+            text("A title")
         };
         write!(
             stream,
@@ -120,11 +128,11 @@ fn connection(
     }
 }
 
-fn note(seen: &Mutex<Seen>) {
+fn note(seen: &Mutex<Seen>, arrived: Instant) {
     let Ok(mut seen) = seen.lock() else {
         return;
     };
-    seen.first.get_or_insert_with(Instant::now);
+    seen.first.get_or_insert(arrived);
     if let Some(process) = seen.watched {
         let peak = peak_of(process);
         seen.peak_kib = seen.peak_kib.max(peak);
