@@ -16,9 +16,9 @@ pub(crate) fn guest() -> &'static PathBuf {
     GUEST.get_or_init(|| prober::file(&root().join("host/plugin")))
 }
 
-/// A row of it: these words of configuration, and these grants over those that
-/// its imports and exports need.
-fn row(scratch: &Scratch, says: &[&str], grants: &Value) -> PathBuf {
+/// A row of it: these words of configuration, these grants over those that its
+/// imports and exports need, and this bound on computing.
+pub(crate) fn row(scratch: &Scratch, says: &Value, grants: &Value, cpu: &str) -> PathBuf {
     let mut all = json!({
         "clock": true, "random": true, "session": true, "journal": true, "workspace": true,
         "spill": true, "process": [], "inbox": true, "kv": true, "llm": true, "route": {"provider": "prober"},
@@ -31,7 +31,7 @@ fn row(scratch: &Scratch, says: &[&str], grants: &Value) -> PathBuf {
         "component": guest().to_string_lossy(),
         "config": {"says": says},
         "grants": all,
-        "limits": {"cpu": "1s"},
+        "limits": {"cpu": cpu},
     });
     scratch.write_beside("prober.yml", &json!([{"insert": [row]}]).to_string())
 }
@@ -40,7 +40,7 @@ fn row(scratch: &Scratch, says: &[&str], grants: &Value) -> PathBuf {
 fn run(says: &[&str], grants: &Value, script: &Value) -> (Ended, Record) {
     let scratch = Scratch::new();
     scratch.write("a.txt", "alpha");
-    let row = row(&scratch, says, grants);
+    let row = row(&scratch, &json!(says), grants, "1s");
     let script = scratch.script(script);
     let dsh = scratch.dsh().headless().patch(script).patch(row);
     let ended = dsh.args(["Go"]).run();
@@ -231,7 +231,12 @@ fn a_row_that_listens_to_no_event_of_a_run_is_left_out_and_the_others_run() {
 #[test]
 fn a_row_keeps_a_map_that_is_its_own_and_goes_with_its_session() {
     let scratch = Scratch::new();
-    let row = row(&scratch, &["tool:kv", "tool:kv-profile"], &json!({}));
+    let row = row(
+        &scratch,
+        &json!(["tool:kv", "tool:kv-profile"]),
+        &json!({}),
+        "1s",
+    );
     let calls = json!([
         {"name": "kv-profile", "arguments": {"kept": 1}},
         {"name": "kv", "arguments": {"key": 1}},

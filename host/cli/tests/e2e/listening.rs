@@ -3,37 +3,16 @@
 //! its configuration says, `EVENT|HOW|TEXT`.
 
 use std::path::PathBuf;
-use std::sync::OnceLock;
 
 use dsh_session::Kind;
 use serde_json::{Value, json};
 
-use crate::prober;
+use crate::hostile;
 use crate::support::{Ended, Record, Scratch, data, root};
 
-fn guest() -> &'static PathBuf {
-    static GUEST: OnceLock<PathBuf> = OnceLock::new();
-    GUEST.get_or_init(|| prober::file(&root().join("host/plugin")))
-}
-
-/// A patch with a row of it, under a short bound on computing.
+/// A row of the guest, under a short bound on computing.
 fn row(scratch: &Scratch, says: &[String], grants: &Value) -> PathBuf {
-    let mut all = json!({
-        "clock": true, "random": true, "session": true, "journal": true, "workspace": true,
-        "spill": true, "process": [], "inbox": true, "kv": true, "llm": true,
-        "route": {"provider": "prober"},
-    });
-    for (name, parameters) in grants.as_object().unwrap() {
-        all[name] = parameters.clone();
-    }
-    let row = json!({
-        "id": "prober",
-        "component": guest().to_string_lossy(),
-        "config": {"says": says},
-        "grants": all,
-        "limits": {"cpu": "500ms"},
-    });
-    scratch.write_beside("listening.yml", &json!([{"insert": [row]}]).to_string())
+    hostile::row(scratch, &json!(says), grants, "500ms")
 }
 
 fn said(lines: &[&str]) -> Vec<String> {
