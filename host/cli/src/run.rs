@@ -310,6 +310,7 @@ fn gateway(composed: &Composed) -> Result<Arc<Gateway>, Failure> {
     Ok(Arc::new(Gateway {
         client: Client::new(),
         credentials: Box::new(FromStore(credentials)),
+        pictures: Arc::new(dsh_model::NoPictures),
         user_agent: concat!("dsh/", env!("CARGO_PKG_VERSION")).to_owned(),
         anonymous_user_id: Box::new(move || id.get_or_init(|| home.anonymous_user_id()).clone()),
     }))

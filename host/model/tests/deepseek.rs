@@ -172,6 +172,7 @@ async fn run(
     let models = Models::new(Arc::new(Gateway {
         client: Client::new(),
         credentials: Box::new(Key(case.request["apiKey"].as_str().unwrap().to_owned())),
+        pictures: Arc::new(dsh_model::NoPictures),
         user_agent: USER_AGENT.to_owned(),
         anonymous_user_id: Box::new(move || anonymous.clone()),
     }));
