@@ -313,6 +313,7 @@ fn gateway(composed: &Composed) -> Result<Arc<Gateway>, Failure> {
     Ok(Arc::new(Gateway {
         client: Client::new(),
         credentials: Box::new(FromStore(credentials)),
+        pictures: Arc::new(dsh_model::NoPictures),
         user_agent: USER_AGENT.to_owned(),
         anonymous_user_id: Box::new(move || id.get_or_init(|| home.anonymous_user_id()).clone()),
     }))

@@ -16,7 +16,7 @@ use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use dsh_plugin::{Component, Engine, componentise};
+use dsh_plugin::{Component, Description, Engine, componentise};
 use dsh_profile::Packages;
 use dsh_session::{Json, Value};
 
@@ -136,6 +136,14 @@ fn broke(played: &Played) -> Option<String> {
     own.then(|| shown(&text("message").unwrap_or_default(), 600))
 }
 
+fn is_adapter(description: &Description) -> bool {
+    let mut exports = description
+        .exports
+        .iter()
+        .filter_map(|export| export.of_contract());
+    exports.any(|(name, _)| name == "llm-adapter")
+}
+
 /// A file, a component of this build, or an installed plugin; with what it is called.
 fn component(desk: &Desk, engine: &Engine, word: &str) -> Result<(String, Arc<Component>), Stop> {
     let refused =
@@ -152,9 +160,11 @@ fn component(desk: &Desk, engine: &Engine, word: &str) -> Result<(String, Arc<Co
             .is_some_and(|extension| extension == "wasm")
     {
         let missing = || {
-            let adapters: Vec<String> = embedded::names();
-            let adapters = adapters.iter().filter(|name| name.starts_with("dsh:llm-"));
-            let adapters: Vec<&str> = adapters.map(String::as_str).collect();
+            let mut adapters = embedded::names();
+            adapters.retain(|name| {
+                let found = embedded::find(name).map(|found| Description::read(found.wasm));
+                found.is_some_and(|read| read.is_ok_and(|description| is_adapter(&description)))
+            });
             refused(&format_args!(
                 "there is no such file, component of this build or installed plugin; its adapters are {}",
                 adapters.join(", ")

@@ -14,8 +14,21 @@ use serde_json::json;
 use super::case::{Case, Shape};
 use crate::row_config;
 
-/// What an adapter may use while it translates, beside what every component may. None of it leads anywhere here.
-const HARMLESS: [&str; 4] = ["clock", "kv", "pictures", "random"];
+/// What needs a grant to be imported. Nothing but the time and chance is behind any of it here, as no ports are.
+const IMPORTS: [&str; 12] = [
+    "attachments",
+    "clock",
+    "inbox",
+    "journal",
+    "kv",
+    "llm",
+    "pictures",
+    "process",
+    "random",
+    "session",
+    "spill",
+    "workspace",
+];
 
 /// What was sent, and what came of it.
 pub(super) struct Played {
@@ -117,8 +130,13 @@ fn row(component: Arc<Component>, case: &Case) -> Result<Row, String> {
         .iter()
         .filter_map(|import| import.of_contract());
     let mut grants = json!({"route": {"provider": case.provider}});
-    for (name, _) in imports.filter(|(name, _)| HARMLESS.contains(name)) {
-        grants[name] = json!(true);
+    for (name, _) in imports.filter(|(name, _)| IMPORTS.contains(name)) {
+        // No program at all.
+        grants[name] = if name == "process" {
+            json!([])
+        } else {
+            json!(true)
+        };
     }
     Ok(Row {
         id: "replay".to_owned(),
@@ -169,6 +187,7 @@ fn gateway(case: &Case, body: Option<Vec<u8>>, sent: Arc<Mutex<Vec<Sent>>>) -> G
             recording.clone()
         }),
         credentials: Box::new(Key(case.key.clone())),
+        pictures: Arc::new(dsh_model::NoPictures),
         user_agent: crate::run::USER_AGENT.to_owned(),
         anonymous_user_id: Box::new(move || anonymous.clone()),
     }
