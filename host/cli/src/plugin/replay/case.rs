@@ -12,6 +12,9 @@ use super::expected::members;
 /// Stands for the server's address where the case has none. `.invalid` never resolves.
 const NOWHERE: &str = "https://case.invalid";
 
+/// Stands for the anonymous user where the case has none.
+const NOBODY: &str = "00000000-0000-4000-8000-000000000000";
+
 /// Protocols whose `config` is one provider's profile, and not the whole row's configuration.
 const OF_ONE_PROVIDER: [&str; 3] = [
     "openai-completions",
@@ -155,7 +158,9 @@ impl Case {
             config,
             base,
             key: top.text("apiKey")?,
-            anonymous: top.text("anonymousUserId")?.unwrap_or_default(),
+            anonymous: top
+                .text("anonymousUserId")?
+                .unwrap_or_else(|| NOBODY.to_owned()),
             generate: generate.value.to_json(),
             http,
             response,

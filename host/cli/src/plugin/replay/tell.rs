@@ -101,7 +101,8 @@ pub(super) fn text(what: &str, case: &Case, played: &Played) -> String {
         }
         text += &body(request);
     }
-    text += &format!("\n{} chunks\n", played.chunks.len());
+    let plural = if played.chunks.len() == 1 { "" } else { "s" };
+    text += &format!("\n{} chunk{plural}\n", played.chunks.len());
     for chunk in &played.chunks {
         text += &format!("  {}\n", shown(chunk.as_str(), LINE));
     }
