@@ -302,6 +302,9 @@ fn ports(
     }
 }
 
+/// How dsh calls itself.
+pub(crate) const USER_AGENT: &str = concat!("dsh/", env!("CARGO_PKG_VERSION"));
+
 /// What requests of every route go out through.
 fn gateway(composed: &Composed) -> Result<Arc<Gateway>, Failure> {
     let credentials =
@@ -313,7 +316,8 @@ fn gateway(composed: &Composed) -> Result<Arc<Gateway>, Failure> {
             ..ClientConfig::default()
         }),
         credentials: Box::new(FromStore(credentials)),
-        user_agent: concat!("dsh/", env!("CARGO_PKG_VERSION")).to_owned(),
+        pictures: Arc::new(dsh_model::NoPictures),
+        user_agent: USER_AGENT.to_owned(),
         anonymous_user_id: Box::new(move || id.get_or_init(|| home.anonymous_user_id()).clone()),
     }))
 }

@@ -85,6 +85,7 @@ async fn run(
     let models = Models::new(Arc::new(Gateway {
         client: Client::new(),
         credentials: Box::new(Key(case.credential().to_owned(), key)),
+        pictures: Arc::new(dsh_model::NoPictures),
         user_agent: USER_AGENT.to_owned(),
         anonymous_user_id: Box::new(move || anonymous.clone()),
     }));
