@@ -17,6 +17,7 @@ mod installed;
 mod kills;
 mod listening;
 mod one_tool;
+mod pictures;
 mod plugin;
 mod plugin_ask;
 mod plugin_fetch;
