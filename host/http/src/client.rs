@@ -14,7 +14,8 @@ use reqwest::{Method, StatusCode, Url};
 use crate::address::Reach;
 use crate::error::HttpError;
 use crate::origin::{Origin, parse_url};
-use crate::request::{Body, Policy, Request, Response};
+use crate::played::{self, Player, Recording};
+use crate::request::{Body, Policy, Request, Response, Source};
 use crate::resolve::Resolver;
 
 /// Time for the name, the connection and the handshake together.
@@ -29,6 +30,8 @@ pub struct Client {
 #[derive(Default)]
 struct Inner {
     connect_timeout: Option<Duration>,
+    /// Answers in place of the network.
+    player: Option<Box<Player>>,
     /// Plain/public, plain/named, TLS/public, TLS/named.
     made: [OnceLock<reqwest::Client>; 4],
 }
@@ -51,6 +54,18 @@ impl Client {
         }
     }
 
+    /// A client that sends nothing: `player` is told what would have been sent,
+    /// and says what came back. Redirects are not followed.
+    #[must_use]
+    pub fn playing(player: impl Fn(&Request) -> Recording + Send + Sync + 'static) -> Self {
+        Self {
+            inner: Arc::new(Inner {
+                player: Some(Box::new(player)),
+                ..Inner::default()
+            }),
+        }
+    }
+
     /// Sends the request where the policy lets it go, and returns when the
     /// answer's head has arrived. Dropping the future closes the connection.
     ///
@@ -67,6 +82,10 @@ impl Client {
         for header in &request.headers {
             let (name, value) = header.check()?;
             headers.append(name, value);
+        }
+        if let Some(player) = &self.inner.player {
+            policy.admit(&origin)?;
+            return Ok(played::answer(player, &request, policy, origin.to_string()));
         }
         let mut body = request.body;
         let deadline = policy
@@ -193,7 +212,7 @@ fn respond(answer: reqwest::Response, origin: &Origin, policy: &Policy) -> Respo
         status: answer.status().as_u16(),
         headers,
         body: Body {
-            inner: answer,
+            inner: Source::Live(Box::new(answer)),
             origin: origin.to_string(),
             left: policy.max_body,
             cap: policy.max_body,

@@ -28,6 +28,7 @@ mod client;
 mod error;
 mod header;
 mod origin;
+mod played;
 mod request;
 mod resolve;
 
@@ -38,4 +39,5 @@ pub use client::Client;
 pub use error::HttpError;
 pub use header::Header;
 pub use origin::Origin;
+pub use played::{Ending, Recording};
 pub use request::{Allowed, Body, Policy, Request, Response};

@@ -9,6 +9,7 @@ use crate::address::Reach;
 use crate::error::HttpError;
 use crate::header::Header;
 use crate::origin::Origin;
+use crate::played::Rest;
 use crate::resolve::denial;
 
 /// One request, sent once.
@@ -133,10 +134,28 @@ impl fmt::Debug for Response {
 /// The decoded body. Bytes are taken from the socket when they are asked for, so
 /// a slow consumer slows the sender. Dropping it closes the connection.
 pub struct Body {
-    pub(crate) inner: reqwest::Response,
+    pub(crate) inner: Source,
     pub(crate) origin: String,
     pub(crate) left: u64,
     pub(crate) cap: u64,
+}
+
+/// Where a body comes from.
+pub(crate) enum Source {
+    Live(Box<reqwest::Response>),
+    Played(Rest),
+}
+
+impl Source {
+    async fn chunk(&mut self, origin: &str) -> Result<Option<Bytes>, HttpError> {
+        match self {
+            Self::Live(response) => response
+                .chunk()
+                .await
+                .map_err(|error| HttpError::from_reqwest(&error, origin)),
+            Self::Played(rest) => rest.next(origin),
+        }
+    }
 }
 
 impl Body {
@@ -147,8 +166,7 @@ impl Body {
     /// [`HttpError::Transport`], [`HttpError::Timeout`], [`HttpError::Limit`].
     pub async fn next(&mut self) -> Result<Option<Bytes>, HttpError> {
         loop {
-            let chunk = self.inner.chunk().await;
-            match chunk.map_err(|error| HttpError::from_reqwest(&error, &self.origin))? {
+            match self.inner.chunk(&self.origin).await? {
                 Some(bytes) if bytes.is_empty() => {}
                 Some(bytes) if bytes.len() as u64 > self.left => {
                     self.left = 0;

@@ -360,3 +360,72 @@ async fn bytes_are_read_as_they_are_consumed() {
     }
     assert!(total > 39 << 20);
 }
+
+#[tokio::test]
+async fn a_playing_client_sends_nothing_and_keeps_to_the_policy() {
+    let (told, asked) = std::sync::mpsc::channel();
+    let told = std::sync::Mutex::new(told);
+    let ends = |ending| {
+        let told = told.lock().unwrap().clone();
+        Client::playing(move |request| {
+            told.send(request.url.clone()).unwrap();
+            dsh_http::Recording {
+                status: 418,
+                headers: vec![("x-a".to_owned(), "b".to_owned())],
+                pieces: vec![
+                    dsh_http::Bytes::from_static(b"one"),
+                    dsh_http::Bytes::from_static(b"two"),
+                ],
+                ending,
+            }
+        })
+    };
+    let origin = Origin::parse("http://127.0.0.1:1").unwrap();
+    let mut policy = Policy::new(vec![Allowed {
+        origin,
+        reach: Reach::Named,
+    }]);
+    let request = || get("http://127.0.0.1:1/x".to_owned());
+
+    let mut answer = ends(dsh_http::Ending::Clean)
+        .send(request(), &policy)
+        .await
+        .unwrap();
+    assert_eq!((answer.status, answer.headers.len()), (418, 1));
+    assert_eq!(&answer.body.next().await.unwrap().unwrap()[..], b"one");
+    assert_eq!(&answer.body.next().await.unwrap().unwrap()[..], b"two");
+    assert_eq!(answer.body.next().await.unwrap(), None);
+    assert_eq!(asked.try_recv().unwrap(), "http://127.0.0.1:1/x");
+
+    for (ending, code) in [
+        (dsh_http::Ending::Cut, "TRANSPORT"),
+        (dsh_http::Ending::Stall, "TIMEOUT"),
+    ] {
+        let answer = ends(ending).send(request(), &policy).await.unwrap();
+        assert_eq!(answer.body.collect().await.unwrap_err().code(), code);
+    }
+
+    policy.max_body = 4;
+    let answer = ends(dsh_http::Ending::Clean)
+        .send(request(), &policy)
+        .await
+        .unwrap();
+    assert_eq!(answer.body.collect().await.unwrap_err().code(), "LIMIT");
+    while asked.try_recv().is_ok() {}
+
+    let client = ends(dsh_http::Ending::Clean);
+    let elsewhere = get("http://127.0.0.1:2/".to_owned());
+    assert_eq!(
+        client.send(elsewhere, &policy).await.unwrap_err().code(),
+        "DENIED"
+    );
+    let mut framed = request();
+    framed
+        .headers
+        .push(dsh_http::Header::new("content-length", "3"));
+    assert_eq!(
+        client.send(framed, &policy).await.unwrap_err().code(),
+        "INVALID"
+    );
+    assert!(asked.try_recv().is_err(), "what is refused is not played");
+}

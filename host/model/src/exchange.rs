@@ -138,9 +138,14 @@ impl LlmStream {
 
     async fn send(&mut self, request: HttpRequest) -> Result<(), LlmFailure> {
         let route = &self.entry.route;
-        let outgoing =
-            self.gateway
-                .outgoing(&route.provider, self.entry.grant.as_ref(), request)?;
+        let filled = self
+            .gateway
+            .outgoing(&route.provider, self.entry.grant.as_ref(), request);
+        let outgoing = tokio::select! {
+            biased;
+            () = self.ctx.cancel.cancelled() => return self.back_to_asking(),
+            outgoing = filled => outgoing?,
+        };
         self.cause = None;
         self.secret = outgoing.secret.or(self.secret.take());
         self.exchanging = true;

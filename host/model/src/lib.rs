@@ -60,7 +60,7 @@ pub use failure::{LlmFailure, code};
 pub use finish::FinishReason;
 pub use info::{Effort, ModelInfo, Reasoning};
 pub use models::{AdapterDefaults, Models, PreparedCall, Provider, Refresh};
-pub use outgoing::{Gateway, RouteGrant};
+pub use outgoing::{Gateway, NoPictures, Pictures, RouteGrant};
 pub use registration::Registration;
 pub use request::Request;
 pub use retry::{Backoff, RetryPolicy};

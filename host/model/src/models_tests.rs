@@ -66,6 +66,7 @@ fn models() -> Models {
     Models::new(Arc::new(Gateway {
         client: dsh_http::Client::new(),
         credentials: Box::new(NoKeys),
+        pictures: Arc::new(crate::outgoing::NoPictures),
         user_agent: String::new(),
         anonymous_user_id: Box::new(String::new),
     }))

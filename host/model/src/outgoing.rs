@@ -6,8 +6,13 @@
 //! header's name is never looked at, so text of a conversation can not pull a
 //! credential into itself.
 
+use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use bytes::Bytes;
 use dsh_http::{Allowed, Client, Header, HttpError, Policy};
 use dsh_plugin::api::{HttpRequest, Part};
@@ -18,6 +23,10 @@ use crate::failure::{LlmFailure, code};
 
 /// Decoded bytes of one response.
 const MAX_BODY: u64 = 64 << 20;
+
+/// Bytes of one request's body, with its pictures; what a component makes of text
+/// alone is bounded by its own limits.
+const MAX_REQUEST: usize = 128 << 20;
 
 /// Where the exchanges of one route may go, and with what. Only a person's
 /// decision makes one: the profile's lock, or an origin written in settings.
@@ -37,10 +46,33 @@ pub struct Gateway {
     pub client: Client,
     /// Asked for each request.
     pub credentials: Box<dyn Credentials>,
+    /// What a body's pictures are made of.
+    pub pictures: Arc<dyn Pictures>,
     /// `{user-agent}`: `<product>/<version> (+<url>)`.
     pub user_agent: String,
     /// `{anonymous-user-id}`: asked only where a request wants it.
     pub anonymous_user_id: Box<dyn Fn() -> String + Send + Sync>,
+}
+
+/// The variants that `pictures.render` made, by their ids.
+#[async_trait]
+pub trait Pictures: Send + Sync {
+    /// The bytes of one.
+    ///
+    /// # Errors
+    /// There is none of this id, or it cannot be read.
+    async fn bytes(&self, variant: &str) -> Result<Bytes, LlmFailure>;
+}
+
+/// For whoever sends no pictures.
+pub struct NoPictures;
+
+#[async_trait]
+impl Pictures for NoPictures {
+    async fn bytes(&self, variant: &str) -> Result<Bytes, LlmFailure> {
+        let message = format!("there is no place for pictures here, and so none that is {variant}");
+        Err(LlmFailure::new("UNSUPPORTED_CONTENT", message))
+    }
 }
 
 /// A request that may be sent.
@@ -53,8 +85,8 @@ pub(crate) struct Outgoing {
 }
 
 impl Gateway {
-    /// Checks the destination, then fills in the headers.
-    pub(crate) fn outgoing(
+    /// Checks the destination, then fills in the pictures and the headers.
+    pub(crate) async fn outgoing(
         &self,
         route: &str,
         grant: Option<&RouteGrant>,
@@ -76,7 +108,7 @@ impl Gateway {
         policy
             .permits(&request.url)
             .map_err(|error| refusal(route, &error))?;
-        let body = body(request.body)?;
+        let body = body(request.body, &*self.pictures).await?;
         let mut secret = None;
         let mut headers = Vec::with_capacity(request.headers.len());
         for (name, value) in request.headers {
@@ -160,17 +192,49 @@ pub(crate) fn refusal(route: &str, error: &HttpError) -> LlmFailure {
     )
 }
 
-fn body(parts: Vec<Part>) -> Result<Bytes, LlmFailure> {
-    let mut whole = Vec::new();
-    for part in parts {
+/// One buffer of the body's exact size, with the pictures in their places. A
+/// picture that stands in it twice is read once.
+async fn body(mut parts: Vec<Part>, pictures: &dyn Pictures) -> Result<Bytes, LlmFailure> {
+    if let [Part::Bytes(only)] = &mut *parts {
+        return Ok(std::mem::take(only).into());
+    }
+    let mut read: HashMap<&str, Bytes> = HashMap::new();
+    let mut size = 0usize;
+    for part in &parts {
+        let bytes = match part {
+            Part::Bytes(bytes) => bytes.len(),
+            Part::Picture(id) | Part::PictureBase64(id) => {
+                if !read.contains_key(id.as_str()) {
+                    read.insert(id, pictures.bytes(id).await?);
+                }
+                let raw = read.get(id.as_str()).map_or(0, Bytes::len);
+                if matches!(part, Part::Picture(_)) {
+                    raw
+                } else {
+                    base64::encoded_len(raw, true).unwrap_or(usize::MAX)
+                }
+            }
+        };
+        size = size.saturating_add(bytes);
+        if size > MAX_REQUEST {
+            let message = format!(
+                "the request has more than {MAX_REQUEST} bytes with its pictures; \
+                 lower maxInlineRequestImageBytes or maxRequestImageBytes of the provider"
+            );
+            return Err(LlmFailure::new(code::INVALID_REQUEST, message));
+        }
+    }
+    let mut whole = Vec::with_capacity(size);
+    for part in &parts {
         match part {
-            Part::Bytes(bytes) if whole.is_empty() => whole = bytes,
-            Part::Bytes(bytes) => whole.extend_from_slice(&bytes),
-            Part::Picture(_) | Part::PictureBase64(_) => {
-                return Err(LlmFailure::new(
-                    "UNSUPPORTED_CONTENT",
-                    "this version of dsh has no pictures to put into a request",
-                ));
+            Part::Bytes(bytes) => whole.extend_from_slice(bytes),
+            Part::Picture(id) => whole.extend_from_slice(&read[id.as_str()]),
+            Part::PictureBase64(id) => {
+                let at = whole.len();
+                let raw = &read[id.as_str()];
+                whole.resize(size.min(at + raw.len().div_ceil(3) * 4), 0);
+                // It has exactly the room that was counted for it.
+                let _ = BASE64.encode_slice(raw, &mut whole[at..]);
             }
         }
     }

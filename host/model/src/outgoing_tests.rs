@@ -32,6 +32,7 @@ fn gateway() -> (Gateway, Arc<Mutex<Vec<String>>>) {
     let gateway = Gateway {
         client: Client::new(),
         credentials: Box::new(keys),
+        pictures: Arc::new(NoPictures),
         user_agent: String::from("dsh/0 {credential}"),
         anonymous_user_id: Box::new(|| String::from("anon")),
     };
@@ -65,8 +66,8 @@ fn request(url: &str, headers: &[(&str, &str)]) -> HttpRequest {
     }
 }
 
-#[test]
-fn blanks_are_filled_in_header_values_by_their_exact_texts_and_once() {
+#[tokio::test]
+async fn blanks_are_filled_in_header_values_by_their_exact_texts_and_once() {
     let (gateway, _) = gateway();
     let headers = [
         ("authorization", "Bearer {credential}"),
@@ -80,6 +81,7 @@ fn blanks_are_filled_in_header_values_by_their_exact_texts_and_once() {
     let request = request("https://api.example/{credential}", &headers);
     let outgoing = gateway
         .outgoing("p", Some(&grant(Some("KEY"))), request)
+        .await
         .unwrap();
     let sent: Vec<(&str, bool)> = outgoing
         .request
@@ -102,8 +104,8 @@ fn blanks_are_filled_in_header_values_by_their_exact_texts_and_once() {
     assert!(!format!("{outgoing:?}").contains("sk-1"));
 }
 
-#[test]
-fn a_wrong_destination_is_refused_before_the_credential_is_looked_up() {
+#[tokio::test]
+async fn a_wrong_destination_is_refused_before_the_credential_is_looked_up() {
     let (gateway, asked) = gateway();
     let headers = [("authorization", "Bearer {credential}")];
     for (url, code) in [
@@ -115,33 +117,37 @@ fn a_wrong_destination_is_refused_before_the_credential_is_looked_up() {
     ] {
         let failure = gateway
             .outgoing("p", Some(&grant(Some("KEY"))), request(url, &headers))
+            .await
             .unwrap_err();
         assert_eq!(failure.code, code, "{url}");
     }
     let failure = gateway
         .outgoing("p", None, request("https://api.example", &headers))
+        .await
         .unwrap_err();
     assert_eq!(failure.code, "DENIED");
     assert!(asked.lock().unwrap().is_empty());
 }
 
-#[test]
-fn only_the_granted_credential_is_asked_for_and_only_where_it_is_wanted() {
+#[tokio::test]
+async fn only_the_granted_credential_is_asked_for_and_only_where_it_is_wanted() {
     let (gateway, asked) = gateway();
     let url = "https://api.example/";
     gateway
         .outgoing("p", Some(&grant(Some("KEY"))), request(url, &[("x", "y")]))
+        .await
         .unwrap();
     assert!(asked.lock().unwrap().is_empty());
     let twice = [("a", "{credential}"), ("b", "{credential}")];
     gateway
         .outgoing("p", Some(&grant(Some("KEY"))), request(url, &twice))
+        .await
         .unwrap();
     assert_eq!(*asked.lock().unwrap(), ["KEY"]);
 }
 
-#[test]
-fn a_credential_that_is_missing_or_no_key_fails_by_its_name_only() {
+#[tokio::test]
+async fn a_credential_that_is_missing_or_no_key_fails_by_its_name_only() {
     let (gateway, _) = gateway();
     let wants = [("authorization", "Bearer {credential}")];
     for (reference, code) in [
@@ -156,6 +162,7 @@ fn a_credential_that_is_missing_or_no_key_fails_by_its_name_only() {
                 Some(&grant(reference)),
                 request("https://api.example", &wants),
             )
+            .await
             .unwrap_err();
         assert_eq!(failure.code, code, "{reference:?}");
         assert!(failure.message.contains(reference.unwrap_or("credential")));
@@ -163,12 +170,71 @@ fn a_credential_that_is_missing_or_no_key_fails_by_its_name_only() {
     }
 }
 
-#[test]
-fn the_tag_of_a_credential_changes_with_it_and_does_not_show_it() {
+#[tokio::test]
+async fn the_tag_of_a_credential_changes_with_it_and_does_not_show_it() {
     let (gateway, _) = gateway();
     let tag = |reference| gateway.credential_tag(Some(&grant(Some(reference))));
     let (one, other) = (tag("KEY").unwrap(), tag("OTHER").unwrap());
     assert_ne!(one, other);
     assert!(one.starts_with(r#"{"credentialTag":""#) && !one.contains("sk"));
     assert_eq!(tag("NONE"), None);
+}
+
+/// Pictures of as many bytes as their id says, and how often each was read.
+#[derive(Default)]
+struct Album(Mutex<Vec<String>>);
+
+#[async_trait]
+impl Pictures for Album {
+    async fn bytes(&self, variant: &str) -> Result<Bytes, LlmFailure> {
+        self.0.lock().unwrap().push(variant.to_owned());
+        match variant.parse() {
+            Ok(size) => Ok(vec![0xfb; size].into()),
+            Err(_) => Err(LlmFailure::new("UNSUPPORTED_CONTENT", "gone")),
+        }
+    }
+}
+
+#[tokio::test]
+async fn pictures_stand_in_the_body_where_their_parts_are_and_each_is_read_once() {
+    let album = Album::default();
+    let text = |text: &str| Part::Bytes(text.into());
+    let parts = vec![
+        text("["),
+        Part::PictureBase64("1".into()),
+        text("|"),
+        Part::Picture("2".into()),
+        Part::PictureBase64("3".into()),
+        Part::PictureBase64("1".into()),
+        Part::PictureBase64("0".into()),
+        text("]"),
+    ];
+    let whole = body(parts, &album).await.unwrap();
+    assert_eq!(&whole[..], b"[+w==|\xfb\xfb+/v7+w==]");
+    assert_eq!(*album.0.lock().unwrap(), ["1", "2", "3", "0"]);
+}
+
+#[tokio::test]
+async fn a_picture_that_is_gone_or_one_too_many_is_a_failure_of_the_request() {
+    let album = Album::default();
+    let gone = body(vec![Part::Picture("x".into())], &album).await;
+    assert_eq!(gone.unwrap_err().code, "UNSUPPORTED_CONTENT");
+    let many = vec![Part::PictureBase64((1 << 20).to_string()); 97];
+    let failure = body(many, &album).await.unwrap_err();
+    assert_eq!(failure.code, "INVALID_REQUEST");
+}
+
+#[tokio::test]
+async fn no_picture_is_read_for_a_destination_that_was_not_granted() {
+    let album = Arc::new(Album::default());
+    let (gateway, _) = gateway();
+    let gateway = Gateway {
+        pictures: Arc::clone(&album) as Arc<dyn Pictures>,
+        ..gateway
+    };
+    let mut request = request("https://evil.example/", &[]);
+    request.body = vec![Part::Picture("1".into())];
+    let refused = gateway.outgoing("p", Some(&grant(None)), request).await;
+    assert_eq!(refused.unwrap_err().code, "DENIED");
+    assert!(album.0.lock().unwrap().is_empty());
 }

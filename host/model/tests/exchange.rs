@@ -157,6 +157,7 @@ async fn open(
     let models = Models::new(Arc::new(Gateway {
         client: Client::new(),
         credentials: Box::new(Keys),
+        pictures: Arc::new(dsh_model::NoPictures),
         user_agent: String::from("dsh/test"),
         anonymous_user_id: Box::new(|| String::from("anon")),
     }));

@@ -56,7 +56,7 @@ async fn send(granted: &Mock, [url, name, value, body]: [&str; 4]) -> Came {
     let (engine, component) = guest().await;
     let grants = json!({
         "clock": true, "random": true, "session": true, "journal": true, "workspace": true,
-        "spill": true, "process": [], "inbox": true, "kv": true, "llm": true, "route": {"provider": "prober"},
+        "spill": true, "attachments": true, "pictures": true, "process": [], "inbox": true, "kv": true, "llm": true, "route": {"provider": "prober"},
     });
     let row = Row {
         id: "prober".to_owned(),
@@ -70,6 +70,7 @@ async fn send(granted: &Mock, [url, name, value, body]: [&str; 4]) -> Came {
     let models = Models::new(Arc::new(Gateway {
         client: Client::new(),
         credentials: Box::new(keys.clone()),
+        pictures: Arc::new(dsh_model::NoPictures),
         user_agent: "dsh/test".to_owned(),
         anonymous_user_id: Box::new(|| "anon".to_owned()),
     }));

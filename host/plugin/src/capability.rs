@@ -18,6 +18,7 @@ use wasmtime::component::Linker;
 use crate::api::PluginError;
 use crate::instance::{Exceeded, State};
 
+mod attachments;
 mod clock;
 mod config;
 mod inbox;
@@ -25,6 +26,7 @@ mod journal;
 mod kv;
 mod llm;
 mod log;
+mod pictures;
 mod process;
 mod random;
 mod session;
@@ -44,7 +46,7 @@ pub(crate) trait Capability: Sync {
 }
 
 /// All that this host provides.
-static ALL: [&dyn Capability; 14] = [
+static ALL: [&dyn Capability; 16] = [
     &Types,
     &log::Capability,
     &config::Capability,
@@ -55,6 +57,8 @@ static ALL: [&dyn Capability; 14] = [
     &journal::Capability,
     &workspace::Capability,
     &spill::Capability,
+    &attachments::Capability,
+    &pictures::Capability,
     &process::Capability,
     &inbox::Capability,
     &kv::Capability,

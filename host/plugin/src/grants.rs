@@ -68,7 +68,8 @@ pub struct Grants {
     pub(crate) kv: KvGrant,
     /// `spill`: bytes of all that it stores while it is mounted.
     pub(crate) spill_quota: Option<u64>,
-    attachments_quota: Option<u64>,
+    /// `attachments`: bytes of all that it puts while it is mounted.
+    pub(crate) attachments_quota: Option<u64>,
     agents: Budget,
     jobs: Budget,
     /// `llm`: tokens of all its calls in a session.
@@ -306,8 +307,8 @@ pub(crate) fn need(import: &Interface) -> Need {
         "kv" => Need::Grant("kv"),
         "llm" => Need::Grant("llm"),
         "inbox" => Need::Grant("inbox"),
-        "attachments" => Need::NotYet("attachments"),
-        "pictures" => Need::NotYet("pictures"),
+        "attachments" => Need::Grant("attachments"),
+        "pictures" => Need::Grant("pictures"),
         _ => Need::Unknown,
     }
 }

@@ -43,6 +43,8 @@ pub(crate) struct RowInfo {
     pub(crate) host_version: String,
     /// Bytes that it stored through `spill`.
     pub(crate) spilled: AtomicU64,
+    /// Bytes that it put through `attachments`.
+    pub(crate) attached: AtomicU64,
     /// Folders of the grant `dir`, held open.
     pub(crate) folders: Vec<Folder>,
 }

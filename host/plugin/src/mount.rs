@@ -337,6 +337,7 @@ pub(crate) fn prepare(
             .map(|manifest| manifest.events.sources.clone())
             .unwrap_or_default(),
         spilled: AtomicU64::new(0),
+        attached: AtomicU64::new(0),
         folders,
         id: row.id,
         config: row.config,

@@ -462,6 +462,59 @@ pub trait Spill: Send + Sync {
     async fn store(&self, name: &str, content: Vec<u8>) -> Result<String, PluginError>;
 }
 
+/// `attachments`: what messages refer to by content. An id is the content's own
+/// digest, so who knows one has seen the content, or a message that shows it.
+#[async_trait]
+pub trait Attachments: Send + Sync {
+    /// Takes a picture in; returns the `attachment` member of an `image` block.
+    ///
+    /// # Errors
+    /// `INVALID` for what is no picture, `LIMIT` for one that is too large.
+    async fn put(
+        &self,
+        content: Vec<u8>,
+        media_type: &str,
+        name: Option<&str>,
+    ) -> Result<JsonText, PluginError>;
+    /// The bytes of one, as they are kept.
+    ///
+    /// # Errors
+    /// `NOT_FOUND`, or what is wrong with the object.
+    async fn read(&self, attachment: &str) -> Result<Vec<u8>, PluginError>;
+}
+
+/// A variant of an attachment, as a model takes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Picture {
+    /// What a part of a request's body names.
+    pub id: String,
+    /// Of the variant, which may differ from the attachment's.
+    pub media_type: String,
+    /// How many there are.
+    pub bytes: u32,
+    /// In pixels.
+    pub width: u32,
+    /// In pixels.
+    pub height: u32,
+    /// Whether any part may be seen through.
+    pub alpha: bool,
+}
+
+/// `pictures`: attachments as a model takes them.
+#[async_trait]
+pub trait Pictures: Send + Sync {
+    /// The variant within these bounds; the same bounds give the same one.
+    ///
+    /// # Errors
+    /// `NOT_FOUND`, or what is wrong with the object or the bounds.
+    async fn render(
+        &self,
+        attachment: &str,
+        max_pixels: Option<u32>,
+        max_bytes: Option<u32>,
+    ) -> Result<Picture, PluginError>;
+}
+
 /// A command to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Command {
@@ -527,6 +580,10 @@ pub struct PortSet {
     pub workspace: Option<Arc<dyn Workspace>>,
     /// Behind `spill`.
     pub spill: Option<Arc<dyn Spill>>,
+    /// Behind `attachments`.
+    pub attachments: Option<Arc<dyn Attachments>>,
+    /// Behind `pictures`.
+    pub pictures: Option<Arc<dyn Pictures>>,
     /// Behind `process`.
     pub process: Option<Arc<dyn Process>>,
     /// Behind `inbox`.

@@ -355,6 +355,7 @@ fn scripted(say: Vec<Say>) -> (Arc<ScriptedModel>, Models) {
     let models = Models::new(Arc::new(Gateway {
         client: dsh_http::Client::new(),
         credentials: Box::new(NoCredentials),
+        pictures: Arc::new(dsh_model::NoPictures),
         user_agent: "dsh-tests/0".into(),
         anonymous_user_id: Box::new(String::new),
     }));

@@ -49,7 +49,7 @@ async fn session() -> (Arc<Log>, Arc<Projections>, Arc<Told>) {
     // All that the guest imports; none of it is a projection's to call.
     let all = json!({
         "clock": true, "random": true, "session": true, "journal": ["todo/write"], "workspace": {"write": true},
-        "inbox": {"wake": 2}, "kv": {"scopes": ["session"]}, "spill": true, "llm": {"tokens": 100},
+        "inbox": {"wake": 2}, "kv": {"scopes": ["session"]}, "spill": true, "attachments": true, "pictures": true, "llm": {"tokens": 100},
         "process": ["allowed"], "route": {"provider": "prober"},
     });
     for (id, component, config, grants) in [

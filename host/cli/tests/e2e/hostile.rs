@@ -21,7 +21,7 @@ pub(crate) fn guest() -> &'static PathBuf {
 pub(crate) fn row(scratch: &Scratch, says: &Value, grants: &Value, cpu: &str) -> PathBuf {
     let mut all = json!({
         "clock": true, "random": true, "session": true, "journal": true, "workspace": true,
-        "spill": true, "process": [], "inbox": true, "kv": true, "llm": true, "route": {"provider": "prober"},
+        "spill": true, "attachments": true, "pictures": true, "process": [], "inbox": true, "kv": true, "llm": true, "route": {"provider": "prober"},
     });
     for (name, parameters) in grants.as_object().unwrap() {
         all[name] = parameters.clone();

@@ -39,7 +39,7 @@ fn replaced(says: &[&str]) -> Value {
         "config": {"says": says},
         "grants": {
             "clock": true, "random": true, "session": true, "journal": true, "workspace": true,
-            "spill": true, "process": [], "inbox": true, "kv": true, "llm": true,
+            "spill": true, "attachments": true, "pictures": true, "process": [], "inbox": true, "kv": true, "llm": true,
             "route": {"provider": "prober"},
             "observe": ["fs/observed"], "decide": ["fs/write-intent", "fs/edit-intent"],
         },

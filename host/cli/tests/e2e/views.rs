@@ -50,7 +50,7 @@ fn a_component_is_shown_a_view_as_of_its_call() {
         "config": {"says": ["tool:view"]},
         "grants": {
             "clock": true, "random": true, "session": true, "journal": true, "workspace": true,
-            "spill": true, "process": [], "inbox": true, "kv": true, "llm": true, "route": {"provider": "prober"},
+            "spill": true, "attachments": true, "pictures": true, "process": [], "inbox": true, "kv": true, "llm": true, "route": {"provider": "prober"},
         },
     });
     let row = scratch.write_beside("prober.yml", &json!([{"insert": [row]}]).to_string());

@@ -26,6 +26,8 @@ mod bindings {
                 import dsh:plugin/journal@0.1.0;
                 import dsh:plugin/workspace@0.1.0;
                 import dsh:plugin/spill@0.1.0;
+                import dsh:plugin/attachments@0.1.0;
+                import dsh:plugin/pictures@0.1.0;
                 import dsh:plugin/process@0.1.0;
                 import dsh:plugin/inbox@0.1.0;
                 import dsh:plugin/kv@0.1.0;
@@ -46,6 +48,8 @@ mod bindings {
             "dsh:plugin/journal": async | trappable,
             "dsh:plugin/workspace": async | trappable,
             "dsh:plugin/spill": async | trappable,
+            "dsh:plugin/attachments": async | trappable,
+            "dsh:plugin/pictures": async | trappable,
             "dsh:plugin/process": async | trappable,
             "dsh:plugin/kv": async | trappable,
             "dsh:plugin/llm": async | trappable,
@@ -56,8 +60,8 @@ mod bindings {
 }
 
 pub(crate) use bindings::dsh::plugin::{
-    clock, config, inbox, journal, kv, llm, log, process, random, session, spill, types, work,
-    workspace,
+    attachments, clock, config, inbox, journal, kv, llm, log, pictures, process, random, session,
+    spill, types, work, workspace,
 };
 pub(crate) use bindings::exports::dsh::plugin::{
     compaction, dispatch, llm_adapter, projection, prompt, title, tool,

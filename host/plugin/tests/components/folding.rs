@@ -56,6 +56,8 @@ async fn h64_a_projection_that_calls_the_host_is_ended() {
         "kv",
         "workspace",
         "spill",
+        "attachments",
+        "pictures",
         "process",
         "llm",
     ] {

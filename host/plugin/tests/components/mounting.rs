@@ -12,6 +12,8 @@ async fn an_import_without_its_grant_is_refused_with_the_grant_that_gives_it() {
         "journal",
         "workspace",
         "spill",
+        "attachments",
+        "pictures",
         "process",
     ] {
         let mut grants = all();
@@ -92,8 +94,8 @@ async fn an_import_that_this_host_has_not_is_refused_in_words() {
             "this host does not provide WASI beyond",
         ),
         (
-            "dsh:plugin/pictures@0.1.0",
-            "this host does not provide pictures yet",
+            "dsh:plugin/http@0.1.0",
+            "this host does not provide requests of its own yet",
         ),
         (
             "acme:other/thing@1.0.0",

@@ -5,9 +5,9 @@ use async_trait::async_trait;
 use dsh_plugin::CallContext;
 use dsh_plugin::api::PluginError;
 use dsh_plugin::port::{
-    Answer, Charge, Command, DirEntry, FileKind, Guard, Inbox, Journal, Kv, KvMap, Level, Llm, Log,
-    Matches, Metadata, NewEvent, Output, Paths, PortSet, Process, Progress, Question, Sender,
-    SessionView, Slice, Spill, SurfaceView, Target, Workspace,
+    Answer, Attachments, Charge, Command, DirEntry, FileKind, Guard, Inbox, Journal, Kv, KvMap,
+    Level, Llm, Log, Matches, Metadata, NewEvent, Output, Paths, Picture, Pictures, PortSet,
+    Process, Progress, Question, Sender, SessionView, Slice, Spill, SurfaceView, Target, Workspace,
 };
 use serde_json::json;
 
@@ -124,7 +124,7 @@ impl Workspace for Fake {
         offset: u64,
         limit: u32,
     ) -> Result<Slice, PluginError> {
-        self.read(path, offset, limit).await
+        Workspace::read(self, path, offset, limit).await
     }
     async fn list_dir(&self, _: &str) -> Result<Vec<DirEntry>, PluginError> {
         Ok(vec![])
@@ -162,6 +162,41 @@ impl Workspace for Fake {
 impl Spill for Fake {
     async fn store(&self, name: &str, content: Vec<u8>) -> Result<String, PluginError> {
         Ok(format!("/spill/{name} {}", content.len()))
+    }
+}
+
+#[async_trait]
+impl Attachments for Fake {
+    async fn put(
+        &self,
+        content: Vec<u8>,
+        media_type: &str,
+        name: Option<&str>,
+    ) -> Result<String, PluginError> {
+        Ok(format!("{} {media_type} {name:?}", content.len()))
+    }
+    async fn read(&self, attachment: &str) -> Result<Vec<u8>, PluginError> {
+        Ok(format!("bytes of {attachment}").into_bytes())
+    }
+}
+
+#[async_trait]
+impl Pictures for Fake {
+    async fn render(
+        &self,
+        attachment: &str,
+        max_pixels: Option<u32>,
+        max_bytes: Option<u32>,
+    ) -> Result<Picture, PluginError> {
+        tokio::task::yield_now().await;
+        Ok(Picture {
+            id: format!("{attachment} {max_pixels:?} {max_bytes:?}"),
+            media_type: "image/png".to_owned(),
+            bytes: 4,
+            width: 3,
+            height: 2,
+            alpha: true,
+        })
     }
 }
 
@@ -272,6 +307,8 @@ fn with_ports() -> (CallContext, Arc<Fake>) {
         journal: Some(fake.clone()),
         workspace: Some(fake.clone()),
         spill: Some(fake.clone()),
+        attachments: Some(fake.clone()),
+        pictures: Some(fake.clone()),
         process: Some(fake.clone()),
         inbox: Some(fake.clone()),
         kv: Some(fake.clone()),
@@ -299,6 +336,13 @@ async fn each_import_reaches_its_port() {
         ("read", "a/b", "a/b 0 100"),
         ("write", "c", "v1"),
         ("spill", "text", "/spill/name 4"),
+        ("attach", "abc", r#"3 image/png Some("n")"#),
+        ("attached", "sha256:1", "bytes of sha256:1"),
+        (
+            "picture",
+            "sha256:1",
+            r#"Picture { id: "sha256:1 Some(1) None", media-type: "image/png", bytes: 4, width: 3, height: 2, alpha: true }"#,
+        ),
         ("exec", "allowed", "allowed -x"),
         ("append", "todo/write", "7"),
         ("progress", r#"{"done":1}"#, ""),
@@ -377,6 +421,9 @@ async fn a_call_without_ports_answers_unavailable_or_traps() {
         ("read", "a"),
         ("write", "a"),
         ("spill", "a"),
+        ("attach", "a"),
+        ("attached", "a"),
+        ("picture", "a"),
         ("exec", "allowed"),
         ("append", "todo/write"),
         ("send", "{}"),
@@ -484,6 +531,22 @@ async fn what_is_spilled_ends_at_the_grants_quota() {
         "{told}"
     );
     assert_eq!(run(&mounted, &ctx, "spill", "123").await, "/spill/name 3");
+}
+
+#[tokio::test]
+async fn what_is_attached_ends_at_the_grants_quota() {
+    let mut grants = all();
+    grants["attachments"] = json!({"quota": 10});
+    let mounted = try_mount("{}", grants).await.unwrap();
+    let (ctx, _) = with_ports();
+    let put = async |text| run(&mounted, &ctx, "attach", text).await;
+    assert!(put("1234567").await.starts_with("7 "));
+    let told = put("1234").await;
+    assert!(
+        told.starts_with("LIMIT: row prober may attach 10 bytes"),
+        "{told}"
+    );
+    assert!(put("123").await.starts_with("3 "));
 }
 
 #[tokio::test]

@@ -80,7 +80,7 @@ pub(crate) async fn component() -> Arc<Component> {
 pub(crate) fn all() -> Value {
     json!({
         "clock": true, "random": true, "session": true, "journal": ["todo/write"], "workspace": {"write": true},
-        "inbox": {"wake": 2}, "kv": {"scopes": ["session"]}, "spill": true, "llm": {"tokens": 100}, "process": ["allowed"], "route": {"provider": "prober"}, "decide": ["agent/pre-step", "test/e", "test/panic"],
+        "inbox": {"wake": 2}, "kv": {"scopes": ["session"]}, "spill": true, "attachments": true, "pictures": true, "llm": {"tokens": 100}, "process": ["allowed"], "route": {"provider": "prober"}, "decide": ["agent/pre-step", "test/e", "test/panic"],
     })
 }
 

@@ -18,6 +18,8 @@ wit_bindgen::generate!({
             import dsh:plugin/journal@0.1.0;
             import dsh:plugin/workspace@0.1.0;
             import dsh:plugin/spill@0.1.0;
+            import dsh:plugin/attachments@0.1.0;
+            import dsh:plugin/pictures@0.1.0;
             import dsh:plugin/process@0.1.0;
             import dsh:plugin/inbox@0.1.0;
             import dsh:plugin/kv@0.1.0;
@@ -37,7 +39,8 @@ wit_bindgen::generate!({
 
 use dsh::plugin::types::{CallConfig, Error, GenerateRequest, HttpRequest, Part};
 use dsh::plugin::{
-    clock, config, inbox, journal, kv, llm, log, process, random, session, spill, work, workspace,
+    attachments, clock, config, inbox, journal, kv, llm, log, pictures, process, random, session,
+    spill, work, workspace,
 };
 use exports::dsh::plugin::{compaction, dispatch, llm_adapter, projection, prompt, title, tool};
 
@@ -406,6 +409,11 @@ impl tool::Guest for Prober {
                 outcome("done")
             }
             "spill" => outcome(spill::store("name", argument.as_bytes())?),
+            "attach" => outcome(attachments::put(argument.as_bytes(), "image/png", Some("n"))?),
+            "attached" => outcome(
+                String::from_utf8_lossy(&attachments::read(&argument)?).into_owned(),
+            ),
+            "picture" => outcome(format!("{:?}", pictures::render(&argument, Some(1), None)?)),
             "exec" => {
                 let output = process::run(&command(&argument))?;
                 outcome(String::from_utf8(output.stdout).unwrap())
@@ -635,6 +643,8 @@ impl projection::Guest for Prober {
                 "kv" => drop(kv::keys(kv::Scope::Session, "")),
                 "workspace" => drop(workspace::root()),
                 "spill" => drop(spill::store("name", b"")),
+                "attachments" => drop(attachments::put(b"", "", None)),
+                "pictures" => drop(pictures::render("", None, None)),
                 "process" => drop(process::run(&command("allowed"))),
                 "llm" => drop(llm::ask(&question("{}"))),
                 "fail" => return Err(error("AS_TOLD")),
