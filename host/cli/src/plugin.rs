@@ -27,6 +27,7 @@ mod names;
 mod outdated;
 mod progress;
 mod remove;
+mod replay;
 mod rows;
 mod source;
 mod switch;
@@ -69,6 +70,8 @@ pub(super) struct Report {
     json: Map<String, Value>,
     /// 0, or 1 where what was looked at is not as it should be.
     code: u8,
+    /// In place of `json`, a whole line with members of its own.
+    whole: Option<String>,
 }
 
 impl Report {
@@ -82,6 +85,7 @@ impl Report {
             text,
             json,
             code: 0,
+            whole: None,
         }
     }
 }
@@ -196,6 +200,10 @@ pub(crate) fn main(arguments: &[String]) -> Result<u8, Failure> {
     match done {
         Ok(None) => Ok(0),
         Ok(Some(report)) if json => {
+            if let Some(whole) = &report.whole {
+                out(whole)?;
+                return Ok(report.code);
+            }
             print(report.code == 0, profile.as_ref(), report.json)?;
             Ok(report.code)
         }

@@ -14,7 +14,7 @@ use dsh_agent::{
     Agent, AgentConfig, CallIdentity, Durability, EventSink, InboxPort, JournalPort, LlmPort, Log,
     Parts, Preset, RowWatch, SessionPort, SystemClock, pin_permissions,
 };
-use dsh_http::Client;
+use dsh_http::{Client, ClientConfig};
 use dsh_model::{Gateway, Models};
 use dsh_plugin::port::{PortSet, Watch};
 use dsh_profile::{Composition, CredentialStore, Environment, PluginData, Row};
@@ -23,7 +23,7 @@ use dsh_session::{Kind, Value};
 use dsh_store::Writer;
 
 use crate::arguments::{Format, Request};
-use crate::boot::{self, Composed, Mount};
+use crate::boot::{self, Composed, Mount, proxies};
 use crate::credentials::FromStore;
 use crate::exit::Failure;
 use crate::kv::SessionKv;
@@ -303,16 +303,22 @@ fn ports(
     }
 }
 
+/// How dsh calls itself.
+pub(crate) const USER_AGENT: &str = concat!("dsh/", env!("CARGO_PKG_VERSION"));
+
 /// What requests of every route go out through.
 fn gateway(composed: &Composed) -> Result<Arc<Gateway>, Failure> {
     let credentials =
         CredentialStore::open(&composed.place.home, composed.env.clone()).map_err(Failure::of)?;
     let (home, id) = (composed.place.home.clone(), OnceLock::new());
     Ok(Arc::new(Gateway {
-        client: Client::new(),
+        client: Client::with(ClientConfig {
+            proxies: proxies(),
+            ..ClientConfig::default()
+        }),
         credentials: Box::new(FromStore(credentials)),
         pictures: Arc::new(dsh_model::NoPictures),
-        user_agent: concat!("dsh/", env!("CARGO_PKG_VERSION")).to_owned(),
+        user_agent: USER_AGENT.to_owned(),
         anonymous_user_id: Box::new(move || id.get_or_init(|| home.anonymous_user_id()).clone()),
     }))
 }

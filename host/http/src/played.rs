@@ -9,8 +9,11 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
+use reqwest::Url;
 
+use crate::client::shown_redirect;
 use crate::error::HttpError;
+use crate::origin::Origin;
 use crate::request::{Body, Policy, Request, Response, Source};
 
 /// An answer as it was recorded.
@@ -48,8 +51,8 @@ pub(crate) struct Rest {
 
 impl Rest {
     /// As a connection would have it.
-    pub(crate) fn next(&mut self, origin: &str) -> Result<Option<Bytes>, HttpError> {
-        let origin = || origin.to_owned();
+    pub(crate) fn next(&mut self, origin: &Origin) -> Result<Option<Bytes>, HttpError> {
+        let origin = || origin.to_string();
         match (self.pieces.pop_front(), self.ending) {
             (Some(piece), _) => Ok(Some(piece)),
             (None, Ending::Clean) => Ok(None),
@@ -71,11 +74,16 @@ pub(crate) fn answer(
     player: &Player,
     request: &Request,
     policy: &Policy,
-    origin: String,
+    (url, origin): (&Url, Origin),
 ) -> Response {
     let recording = player(request);
+    let location = recording
+        .headers
+        .iter()
+        .find(|(name, _)| name == "location");
     Response {
         status: recording.status,
+        redirect: location.and_then(|(_, to)| shown_redirect(recording.status, to, url)),
         headers: recording.headers,
         body: Body {
             inner: Source::Played(Rest {

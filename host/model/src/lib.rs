@@ -39,6 +39,7 @@ mod history;
 mod info;
 mod models;
 mod outgoing;
+mod redact;
 mod registration;
 mod request;
 mod retry;

@@ -34,8 +34,13 @@ pub(super) fn json(value: &serde_json::Value, max: usize) -> String {
 /// A value as one line of output. What would speak to a terminal stands in texts alone, where JSON has another way to
 /// write it.
 pub(super) fn json_line(value: &serde_json::Value) -> String {
-    let mut out = String::new();
-    for c in value.to_string().chars() {
+    json_text(&value.to_string())
+}
+
+/// The same of a JSON text on one line.
+pub(super) fn json_text(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 1);
+    for c in text.chars() {
         if harmless(c) {
             out.push(c);
         } else {

@@ -101,13 +101,27 @@ static UPDATE: [Flag; 2] = [
     flag("--dry-run", "", "only say what would change"),
 ];
 
+static REPLAY: [Flag; 3] = [
+    flag("--request", "file", "the call: request.json"),
+    flag(
+        "--response",
+        "file",
+        "what comes back; without it, the file that the case names",
+    ),
+    flag(
+        "--expect",
+        "file",
+        "what has to come of it; without it and without --json,\nan expected.json beside the request",
+    ),
+];
+
 static NOTHING: [Flag; 0] = [];
 
 const ANY: usize = usize::MAX;
 
 const NEEDS_NAME: &str = "it needs the name of a plugin; dsh plugin list shows them";
 
-pub(super) static VERBS: [Verb; 13] = [
+pub(super) static VERBS: [Verb; 14] = [
     Verb {
         name: "add",
         usage: "[options] SOURCE",
@@ -268,6 +282,23 @@ pub(super) static VERBS: [Verb; 13] = [
         words: (0, 0),
         needs: "",
         run: super::audit::run,
+    },
+    Verb {
+        name: "replay",
+        usage: "[options] COMPONENT --request FILE",
+        summary: "play a recorded call through a model adapter; sends nothing",
+        help: "COMPONENT is a file, a component of this dsh (llm-deepseek), or an installed plugin.\n\
+               Prints the request that it makes, the chunks that it makes of the response, and\n\
+               the message that they are put together to. Exit code 1 when the component breaks\n\
+               or something else comes out than is expected. docs/plugins.md has the files' shape.",
+        examples: &[
+            "dsh plugin replay llm-deepseek --request request.json --response response.sse",
+            "dsh plugin replay --json ./my-adapter.wasm --request request.json --response response.sse",
+        ],
+        flags: &[&REPLAY],
+        words: (1, 1),
+        needs: "it needs a component: a file, or a name as in dsh plugin replay llm-deepseek",
+        run: super::replay::run,
     },
 ];
 

@@ -23,6 +23,7 @@ mod plugin_fetch;
 mod plugin_hostile;
 mod plugin_json;
 mod plugin_kills;
+mod plugin_replay;
 mod plugin_trust;
 mod plugin_update;
 mod policies;
