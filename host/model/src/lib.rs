@@ -39,6 +39,7 @@ mod history;
 mod info;
 mod models;
 mod outgoing;
+mod redact;
 mod request;
 mod retry;
 mod route;

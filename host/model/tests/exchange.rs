@@ -432,16 +432,30 @@ async fn a_missing_credential_is_named_and_nothing_is_sent() {
 }
 
 #[tokio::test]
-async fn a_redirect_is_not_followed() {
+async fn a_redirect_is_not_followed_and_says_where_it_leads() {
     let other = Mock::start(vec![]);
-    let answer = Answer::new(307, "").header("location", other.base_url());
+    let answer = Answer::new(307, "").header(
+        "location",
+        format!("{}/sk-test-1?key=sk-test-1", other.base_url()),
+    );
     let mock = Mock::start(vec![answer]);
     let script = send_to(&mock);
     let (mut stream, _) = stream(script.clone(), &mock).await;
-    drain(&mut stream).await;
+    let chunks = drain(&mut stream).await;
+    assert_eq!(ending(&chunks), "error HTTP_307");
+    let text = chunks[0].as_str();
+    let to = format!(
+        "redirect to {}/[credential], which is not followed",
+        other.base_url()
+    );
+    assert!(text.contains(&to), "{text}");
+    assert!(
+        text.contains(r#""status":307"#) && !text.contains("sk-test-1"),
+        "{text}"
+    );
     assert_eq!(
-        (log(&script)[1].as_str(), other.requests().len()),
-        ("head 307", 0)
+        (log(&script), other.requests().len()),
+        (vec!["open".to_owned(), "close".to_owned()], 0)
     );
 }
 
