@@ -63,7 +63,7 @@ async fn run(
     answer: Answer,
 ) -> (Vec<Json>, Vec<Recorded>) {
     let mock = Mock::start(vec![answer]);
-    let grants = json!({"route": [{
+    let grants = json!({"pictures": true, "route": [{
         "provider": case.provider(),
         "origins": [mock.base_url()],
         "credential": case.credential(),
