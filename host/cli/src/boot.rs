@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use dsh_http::Proxies;
 use dsh_plugin::{Component, Engine, EngineConfig, Grants, Limits, Mounted};
 use dsh_profile::launch::Boot;
 use dsh_profile::{
@@ -54,6 +55,12 @@ impl Place {
         .map_err(Failure::of)?;
         Ok(Self { home, cwd })
     }
+}
+
+/// The proxies of the environment that `dsh` was started in: no file of a project chooses
+/// what requests go through.
+pub(crate) fn proxies() -> Proxies {
+    Proxies::from_env(|name| std::env::var_os(name).map(|value| value.to_string_lossy().into()))
 }
 
 /// Everything that a boot reads, composed and evaluated.

@@ -16,7 +16,7 @@ use dsh_store::projcache::ProjectionCache;
 use serde_json::json;
 
 use crate::arguments::usage;
-use crate::boot::Place;
+use crate::boot::{Place, proxies};
 use crate::exit::Failure;
 use crate::words::{Flag, Read, Words, options, read};
 use crate::{embedded, open, report, run};
@@ -95,7 +95,7 @@ fn examine(place: &Place, name: &str) -> Sections {
             found.push(ProjectionCache::at(home.path()).check());
             found
         });
-        let http = scope.spawn(|| dsh_http::check(|name| inherited.get(name).is_some()));
+        let http = scope.spawn(|| dsh_http::check(&proxies()));
         let sandbox = scope.spawn(|| match run::machine(&inherited, home.path(), guard) {
             Ok(sandbox) => sandbox.check(&place.cwd),
             Err(failure) => vec![Finding::wrong(failure.message())],

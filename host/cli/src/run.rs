@@ -14,7 +14,7 @@ use dsh_agent::{
     Agent, AgentConfig, CallIdentity, Durability, EventSink, InboxPort, JournalPort, LlmPort, Log,
     Parts, Preset, RowWatch, SessionPort, SystemClock, pin_permissions,
 };
-use dsh_http::{Allowed, Client, Origin, Reach};
+use dsh_http::{Allowed, Client, ClientConfig, Origin, Reach};
 use dsh_model::{ComponentAdapter, Gateway, Models, RouteGrant};
 use dsh_plugin::port::{PortSet, Watch};
 use dsh_profile::{Composition, CredentialStore, Environment, PluginData, Row};
@@ -23,7 +23,7 @@ use dsh_session::{Kind, Value};
 use dsh_store::Writer;
 
 use crate::arguments::{Format, Request};
-use crate::boot::{self, Composed, Mount};
+use crate::boot::{self, Composed, Mount, proxies};
 use crate::credentials::FromStore;
 use crate::exit::Failure;
 use crate::kv::SessionKv;
@@ -311,7 +311,10 @@ fn gateway(composed: &Composed) -> Result<Arc<Gateway>, Failure> {
         CredentialStore::open(&composed.place.home, composed.env.clone()).map_err(Failure::of)?;
     let (home, id) = (composed.place.home.clone(), OnceLock::new());
     Ok(Arc::new(Gateway {
-        client: Client::new(),
+        client: Client::with(ClientConfig {
+            proxies: proxies(),
+            ..ClientConfig::default()
+        }),
         credentials: Box::new(FromStore(credentials)),
         pictures: Arc::new(dsh_model::NoPictures),
         user_agent: USER_AGENT.to_owned(),

@@ -1,19 +1,17 @@
 //! Whether the client can speak to providers from here.
 
-use std::time::Duration;
-
 use dsh_check::Finding;
 
 use crate::address::Reach;
+use crate::client::ClientConfig;
+use crate::proxy::Proxies;
 
-/// Variables that other programs take a proxy from.
-const PROXIES: [&str; 3] = ["HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY"];
-
-/// Reads the trust roots; sends nothing. `has` tells whether a variable is set.
-pub fn check(has: impl Fn(&str) -> bool) -> Vec<Finding> {
+/// Reads the trust roots; sends nothing.
+#[must_use]
+pub fn check(proxies: &Proxies) -> Vec<Finding> {
     let mut found = Vec::new();
     found.push(
-        match crate::client::make(true, Reach::Public, Duration::from_secs(1)) {
+        match crate::client::make(true, Reach::Public, &ClientConfig::default(), None) {
             Ok(_) => Finding::ok("trust roots for https are there"),
             Err(error) => Finding::wrong(format_args!(
                 "the trust roots for https cannot be read: {error}; install the system's \
@@ -21,14 +19,10 @@ pub fn check(has: impl Fn(&str) -> bool) -> Vec<Finding> {
             )),
         },
     );
-    let set = PROXIES
-        .into_iter()
-        .find(|name| has(name) || has(&name.to_ascii_lowercase()));
-    if let Some(name) = set {
-        found.push(Finding::warning(format_args!(
-            "{name} is set, and dsh uses no proxy: providers are asked directly"
-        )));
-    }
+    found.extend(proxies.told().into_iter().map(|told| match told {
+        Ok(text) => Finding::ok(text),
+        Err(text) => Finding::wrong(format_args!("{text}; until then nothing is sent")),
+    }));
     found
 }
 
@@ -39,17 +33,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_proxy_that_is_not_used_is_told_by_its_name() {
-        let proxy = check(|name| name == "http_proxy");
-        let told = proxy
-            .iter()
-            .find(|one| one.level == Level::Warning)
-            .unwrap();
-        assert!(told.what.starts_with("HTTP_PROXY is set"), "{told:?}");
-        assert!(
-            check(|_| false)
-                .iter()
-                .all(|one| one.level != Level::Warning)
+    fn proxies_are_told_and_one_that_cannot_be_used_is_wrong() {
+        let told = |value: &'static str| {
+            let proxies = Proxies::from_env(|name| (name == "https_proxy").then(|| value.into()));
+            check(&proxies)
+        };
+        let fine = told("http://user:pass@p:1");
+        let line = fine.iter().find(|one| one.what.contains("proxy")).unwrap();
+        assert_eq!(line.level, Level::Ok);
+        assert_eq!(
+            line.what,
+            "https:// is asked through the proxy http://p:1 (https_proxy)"
         );
+        let broken = told("socks5://p");
+        let line = broken
+            .iter()
+            .find(|one| one.what.contains("proxy"))
+            .unwrap();
+        assert_eq!(line.level, Level::Wrong);
+        assert!(
+            line.what.starts_with("https_proxy names a SOCKS proxy"),
+            "{}",
+            line.what
+        );
+        assert_eq!(check(&Proxies::default()).len(), 1);
     }
 }

@@ -1,9 +1,13 @@
 //! The client: lazy, shared, one connection pool for each kind of use.
 //!
-//! There are up to four clients of the library behind one [`Client`]: plain or
-//! TLS, for either [`Reach`]. Plain ones are made without trust roots, because
-//! reading those costs more than the rest of a start; separate reaches keep
-//! pooled connections apart.
+//! There are up to six clients of the library behind one [`Client`]: plain or
+//! TLS, for either [`Reach`], and one for each proxy. Those that need no trust
+//! roots are made without them, because reading those costs more than the rest
+//! of a start; separate reaches keep pooled connections apart.
+//!
+//! Connections are kept and used again, over HTTP/2 (which TLS negotiates) for
+//! several requests at a time. What was said over one that turns out to be gone
+//! is said once more, see [`crate::reuse`].
 
 use std::sync::{Arc, Once, OnceLock};
 use std::time::Duration;
@@ -15,11 +19,40 @@ use crate::address::Reach;
 use crate::error::HttpError;
 use crate::origin::{Origin, parse_url};
 use crate::played::{self, Player, Recording};
+use crate::proxy::{Proxies, Proxy};
 use crate::request::{Body, Policy, Request, Response, Source};
 use crate::resolve::Resolver;
+use crate::reuse::{Marking, watch};
 
-/// Time for the name, the connection and the handshake together.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
+/// A connection that nobody uses is closed a little before common load balancers
+/// do it (60 s), so that a request seldom meets one that is just being closed.
+const IDLE: Duration = Duration::from_secs(55);
+/// An HTTP/2 connection with requests under way is asked whether it is alive, and
+/// counts as broken when it does not say so in time: a model may think for minutes.
+const PING: Duration = Duration::from_secs(30);
+/// Of the system, so that routers do not forget a connection on which all wait.
+const KEEPALIVE: Duration = Duration::from_secs(30);
+/// Headers of an answer; providers send thirty.
+const MAX_HEADERS: usize = 256;
+
+/// How a client connects.
+#[derive(Debug, Clone)]
+pub struct ClientConfig {
+    /// For the name, the connection, a proxy's tunnel and the handshake together.
+    pub connect_timeout: Duration,
+    /// What is asked through which proxy.
+    pub proxies: Proxies,
+}
+
+impl Default for ClientConfig {
+    /// 30 seconds, and no proxy.
+    fn default() -> Self {
+        Self {
+            connect_timeout: Duration::from_secs(30),
+            proxies: Proxies::default(),
+        }
+    }
+}
 
 /// Sends requests under a policy. Cheap to clone; making one does nothing yet.
 #[derive(Clone, Default)]
@@ -29,26 +62,26 @@ pub struct Client {
 
 #[derive(Default)]
 struct Inner {
-    connect_timeout: Option<Duration>,
+    config: ClientConfig,
     /// Answers in place of the network.
     player: Option<Box<Player>>,
-    /// Plain/public, plain/named, TLS/public, TLS/named.
-    made: [OnceLock<reqwest::Client>; 4],
+    /// Plain/public, plain/named, TLS/public, TLS/named; by proxy plain, TLS.
+    made: [OnceLock<reqwest::Client>; 6],
 }
 
 impl Client {
-    /// A client that gives up connecting after 30 seconds.
+    /// A client that gives up connecting after 30 seconds and uses no proxy.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A client with another time limit for connecting.
+    /// A client that connects in another way.
     #[must_use]
-    pub fn with_connect_timeout(limit: Duration) -> Self {
+    pub fn with(config: ClientConfig) -> Self {
         Self {
             inner: Arc::new(Inner {
-                connect_timeout: Some(limit),
+                config,
                 ..Inner::default()
             }),
         }
@@ -85,7 +118,7 @@ impl Client {
         }
         if let Some(player) = &self.inner.player {
             policy.admit(&origin)?;
-            return Ok(played::answer(player, &request, policy, origin.to_string()));
+            return Ok(played::answer(player, &request, policy, origin));
         }
         let mut body = request.body;
         let deadline = policy
@@ -93,20 +126,25 @@ impl Client {
             .map(|limit| tokio::time::Instant::now() + limit);
         let mut hops = 0;
         loop {
-            let client = self.client_for(&origin, policy)?;
-            let mut builder = client
-                .request(method.clone(), url.clone())
-                .headers(headers.clone());
-            if !body.is_empty() {
-                builder = builder.body(body.clone());
+            let (client, proxy) = self.client_for(&origin, policy)?;
+            let ask = || {
+                let mut builder = client
+                    .request(method.clone(), url.clone())
+                    .headers(headers.clone());
+                if !body.is_empty() {
+                    builder = builder.body(body.clone());
+                }
+                if let Some(deadline) = deadline {
+                    let left = deadline.saturating_duration_since(tokio::time::Instant::now());
+                    builder = builder.timeout(left);
+                }
+                builder.send()
+            };
+            let (mut answer, reused) = watch(ask()).await;
+            if reused && answer.as_ref().is_err_and(broke_off) {
+                answer = ask().await;
             }
-            if let Some(deadline) = deadline {
-                builder = builder.timeout(deadline - tokio::time::Instant::now());
-            }
-            let answer = builder
-                .send()
-                .await
-                .map_err(|error| HttpError::from_reqwest(&error, &origin.to_string()))?;
+            let answer = answer.map_err(|error| HttpError::from_reqwest(&error, &origin, proxy))?;
             let target = (hops < policy.redirects)
                 .then(|| redirect(&answer, &url))
                 .flatten();
@@ -126,16 +164,25 @@ impl Client {
         }
     }
 
-    fn client_for(&self, origin: &Origin, policy: &Policy) -> Result<&reqwest::Client, HttpError> {
+    /// The library's client for an origin, with the proxy that it asks.
+    fn client_for(
+        &self,
+        origin: &Origin,
+        policy: &Policy,
+    ) -> Result<(&reqwest::Client, Option<&Proxy>), HttpError> {
         let reach = policy.admit(origin)?;
-        let slot = usize::from(origin.is_secure()) * 2 + usize::from(reach == Reach::Named);
+        let proxy = self.inner.config.proxies.of(origin)?;
+        let secure = usize::from(origin.is_secure());
+        let slot = match proxy {
+            Some(_) => 4 + secure,
+            None => secure * 2 + usize::from(reach == Reach::Named),
+        };
         if let Some(client) = self.inner.made[slot].get() {
-            return Ok(client);
+            return Ok((client, proxy));
         }
-        let limit = self.inner.connect_timeout.unwrap_or(CONNECT_TIMEOUT);
-        let client = make(origin.is_secure(), reach, limit)
-            .map_err(|error| HttpError::from_reqwest(&error, &origin.to_string()))?;
-        Ok(self.inner.made[slot].get_or_init(|| client))
+        let client = make(origin.is_secure(), reach, &self.inner.config, proxy)
+            .map_err(|error| HttpError::unmade(&error, origin))?;
+        Ok((self.inner.made[slot].get_or_init(|| client), proxy))
     }
 }
 
@@ -148,26 +195,43 @@ impl std::fmt::Debug for Client {
 pub(crate) fn make(
     secure: bool,
     reach: Reach,
-    connect: Duration,
+    config: &ClientConfig,
+    proxy: Option<&Proxy>,
 ) -> Result<reqwest::Client, reqwest::Error> {
     static PROVIDER: Once = Once::new();
     PROVIDER.call_once(|| {
         // Fails only where the process chose one before, which is as good.
         let _ = rustls::crypto::ring::default_provider().install_default();
     });
-    let builder = reqwest::Client::builder()
+    // A person's environment names the proxy, wherever it is.
+    let reach = if proxy.is_some() { Reach::Named } else { reach };
+    let mut builder = reqwest::Client::builder()
         .no_proxy()
         .redirect(reqwest::redirect::Policy::none())
-        .retry(reqwest::retry::never())
-        .connect_timeout(connect)
+        .connect_timeout(config.connect_timeout)
+        .connector_layer(Marking)
+        .pool_idle_timeout(IDLE)
+        .tcp_keepalive(KEEPALIVE)
+        .http1_max_headers(MAX_HEADERS)
+        .http2_keep_alive_interval(PING)
+        .http2_keep_alive_timeout(PING)
+        .https_only(secure)
         .dns_resolver(Arc::new(Resolver { reach }));
-    if secure {
-        return builder.https_only(true).build();
+    if let Some(proxy) = proxy {
+        builder = builder.proxy(reqwest::Proxy::all(proxy.url.clone())?);
+    }
+    if secure || proxy.is_some_and(Proxy::is_secure) {
+        return builder.build();
     }
     let without_roots = rustls::ClientConfig::builder()
         .with_root_certificates(rustls::RootCertStore::empty())
         .with_no_client_auth();
     builder.tls_backend_preconfigured(without_roots).build()
+}
+
+/// Whether a request got no answer because its connection was over.
+fn broke_off(error: &reqwest::Error) -> bool {
+    error.is_request() && !error.is_connect() && !error.is_timeout() && HttpError::is_cut(error)
 }
 
 /// Where a redirect leads.
@@ -213,7 +277,7 @@ fn respond(answer: reqwest::Response, origin: &Origin, policy: &Policy) -> Respo
         headers,
         body: Body {
             inner: Source::Live(Box::new(answer)),
-            origin: origin.to_string(),
+            origin: origin.clone(),
             left: policy.max_body,
             cap: policy.max_body,
         },

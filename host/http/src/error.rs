@@ -6,6 +6,8 @@
 use std::error::Error as StdError;
 use std::io;
 
+use crate::origin::Origin;
+use crate::proxy::Proxy;
 use crate::resolve::Refused;
 
 /// A request that was not sent, or whose answer did not arrive whole.
@@ -19,12 +21,12 @@ pub enum HttpError {
     /// its grant does not reach.
     #[error("{0}")]
     Denied(String),
-    /// No connection: the name is unknown, or nothing answers there.
+    /// No connection: the name is unknown, nothing answers there, or a proxy lets nobody through.
     #[error("could not connect to {origin}: {reason}")]
     Connect {
         /// Scheme, host and port.
         origin: String,
-        /// The system's words.
+        /// What happened, and what to look at.
         reason: String,
     },
     /// The TLS handshake failed, mostly over the certificate.
@@ -32,7 +34,7 @@ pub enum HttpError {
     Tls {
         /// Scheme, host and port.
         origin: String,
-        /// The TLS library's words.
+        /// What is wrong with the certificate or with the other side.
         reason: String,
     },
     /// The connection broke, or what came over it was not HTTP.
@@ -78,68 +80,212 @@ impl HttpError {
     }
 
     /// Sorts the client library's error by what caused it.
-    pub(crate) fn from_reqwest(error: &reqwest::Error, origin: &str) -> Self {
-        let origin = origin.to_owned();
+    pub(crate) fn from_reqwest(
+        error: &reqwest::Error,
+        origin: &Origin,
+        proxy: Option<&Proxy>,
+    ) -> Self {
         let cause = Cause::of(error);
         if let Some(refused) = cause.refused {
             return Self::Denied(refused);
         }
-        let reason = cause.deepest;
-        if cause.tls {
-            Self::Tls { origin, reason }
+        let connecting = error.is_connect();
+        let through = proxy.filter(|_| connecting).map(|proxy| {
+            let text = format!(" through the proxy {proxy}");
+            (proxy, text)
+        });
+        let named = match &through {
+            Some((_, text)) => format!("{origin}{text}"),
+            None => origin.to_string(),
+        };
+        if let Some(tls) = cause.tls {
+            Self::Tls {
+                origin: named,
+                reason: tls,
+            }
         } else if error.is_timeout() {
-            let reason = if error.is_connect() {
-                "while connecting"
+            let reason = if connecting && through.is_none() {
+                "while connecting; if this network wants a proxy, set HTTPS_PROXY"
+            } else if connecting {
+                "while connecting; is the proxy the right one?"
             } else {
                 "the time for the whole exchange"
             };
             Self::Timeout {
-                origin,
+                origin: named,
                 reason: reason.to_owned(),
             }
-        } else if error.is_connect() {
-            Self::Connect { origin, reason }
+        } else if connecting {
+            let host = match &through {
+                Some((proxy, _)) => proxy.host(),
+                None => origin.host(),
+            };
+            Self::Connect {
+                origin: named,
+                reason: unreachable(&cause, host),
+            }
         } else if error.is_builder() {
-            Self::Invalid(format!("the request to {origin} cannot be sent: {reason}"))
+            Self::Invalid(format!(
+                "the request to {origin} cannot be sent: {}",
+                cause.deepest
+            ))
         } else {
-            Self::Transport { origin, reason }
+            Self::Transport {
+                origin: named,
+                reason: broken(&cause),
+            }
         }
+    }
+
+    /// The client for this origin could not be made: it reads the trust roots.
+    pub(crate) fn unmade(error: &reqwest::Error, origin: &Origin) -> Self {
+        Self::Tls {
+            origin: origin.to_string(),
+            reason: format!(
+                "the trust roots cannot be read ({}); install the system's ca-certificates, or point SSL_CERT_FILE at a PEM file",
+                Cause::of(error).deepest
+            ),
+        }
+    }
+
+    /// Whether the connection was over, as against an answer that made no sense.
+    pub(crate) fn is_cut(error: &reqwest::Error) -> bool {
+        Cause::of(error).cut
+    }
+}
+
+/// Why nobody could be reached, and what to look at.
+fn unreachable(cause: &Cause, host: &str) -> String {
+    let deepest = &cause.deepest;
+    if cause.name {
+        return format!(
+            "the name {host} leads nowhere ({deepest}); check its spelling, and that this machine is online"
+        );
+    }
+    if cause.tunnel {
+        return match &**deepest {
+            "proxy authorization required" => String::from(
+                "it wants a user and a password; write them into its address, http://USER:PASSWORD@HOST:PORT",
+            ),
+            other => format!("it does not let this origin through ({other})"),
+        };
+    }
+    match cause.kind {
+        Some(io::ErrorKind::ConnectionRefused) => {
+            String::from("nothing listens there; is the server running, and is the port right?")
+        }
+        Some(
+            io::ErrorKind::NetworkUnreachable
+            | io::ErrorKind::HostUnreachable
+            | io::ErrorKind::NetworkDown,
+        ) => String::from("no way leads there; is this machine online?"),
+        _ => deepest.clone(),
+    }
+}
+
+/// How a connection broke.
+fn broken(cause: &Cause) -> String {
+    match cause.kind {
+        Some(io::ErrorKind::ConnectionReset) => String::from("the other side reset it"),
+        Some(io::ErrorKind::UnexpectedEof) => {
+            String::from("the other side closed it before the answer was whole")
+        }
+        _ if cause.eof => String::from("the other side closed it before it answered"),
+        _ => cause.deepest.clone(),
     }
 }
 
 /// What the chain of sources tells.
+#[derive(Default)]
 struct Cause {
     refused: Option<String>,
-    tls: bool,
+    /// The TLS library's, in words.
+    tls: Option<String>,
+    /// A name was not resolved.
+    name: bool,
+    /// A proxy's tunnel was not made.
+    tunnel: bool,
+    kind: Option<io::ErrorKind>,
+    /// It was closed while something was expected.
+    eof: bool,
+    /// The connection was over.
+    cut: bool,
     deepest: String,
 }
 
 impl Cause {
     fn of(error: &reqwest::Error) -> Self {
         let mut found = Self {
-            refused: None,
-            tls: false,
             deepest: String::from("no reason given"),
+            ..Self::default()
         };
         let mut at: Option<&(dyn StdError + 'static)> = error.source();
         while let Some(error) = at {
             if let Some(refused) = error.downcast_ref::<Refused>() {
                 found.refused = Some(refused.to_string());
             }
-            found.tls |= is_tls(error);
-            found.deepest = error.to_string();
+            if let Some(io) = error.downcast_ref::<io::Error>() {
+                found.kind = Some(io.kind());
+            }
+            if let Some(tls) = tls(error) {
+                found.tls = Some(untrusted(tls));
+            }
+            let text = error.to_string();
+            // The client library keeps these types to itself.
+            found.name |= text == "dns error";
+            found.tunnel |= text.starts_with("tunnel error");
+            found.eof |= text == "connection closed before message completed";
+            found.cut |= matches!(
+                &*text,
+                "connection error" | "operation was canceled" | "channel closed"
+            );
+            found.deepest = text;
             at = error.source();
         }
+        found.cut |= found.eof
+            || matches!(
+                found.kind,
+                Some(
+                    io::ErrorKind::ConnectionReset
+                        | io::ErrorKind::ConnectionAborted
+                        | io::ErrorKind::BrokenPipe
+                        | io::ErrorKind::NotConnected
+                        | io::ErrorKind::UnexpectedEof
+                )
+            );
         found
     }
 }
 
-/// Whether it is the TLS library's, in as many `io::Error`s as it was put into:
-/// asked for its source, an `io::Error` passes over what it wraps.
-fn is_tls(error: &(dyn StdError + 'static)) -> bool {
+/// The TLS library's error, in as many `io::Error`s as it was put into: asked for its source,
+/// an `io::Error` passes over what it wraps.
+fn tls<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a rustls::Error> {
     let mut at = error;
     while let Some(inner) = at.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
         at = inner;
     }
-    at.is::<rustls::Error>()
+    at.downcast_ref()
+}
+
+/// What keeps a TLS connection from being made, and what to do about it.
+fn untrusted(error: &rustls::Error) -> String {
+    use rustls::{CertificateError as Bad, Error};
+    match error {
+        Error::InvalidCertificate(Bad::UnknownIssuer | Bad::BadSignature) => String::from(
+            "its certificate is signed by nobody whom this machine trusts; if that is as it should be, point SSL_CERT_FILE at a PEM file with the signer's certificate",
+        ),
+        Error::InvalidCertificate(Bad::Expired | Bad::ExpiredContext { .. }) => {
+            String::from("its certificate has expired; check this machine's clock too")
+        }
+        Error::InvalidCertificate(Bad::NotValidYet | Bad::NotValidYetContext { .. }) => {
+            String::from("its certificate is not valid yet; check this machine's clock")
+        }
+        Error::InvalidCertificate(Bad::NotValidForName | Bad::NotValidForNameContext { .. }) => {
+            String::from("its certificate is for another name; check the address")
+        }
+        Error::InvalidMessage(_) => {
+            String::from("what answers there does not speak TLS; is it an http:// address?")
+        }
+        other => other.to_string(),
+    }
 }

@@ -12,7 +12,9 @@
 //!   origin never leads to loopback, to a private network or to a link-local
 //!   metadata service, whatever the name server says.
 //! - **Nothing follows unasked.** No redirect unless the policy counts some, and
-//!   each hop is checked like the first; no retry; no proxy; no cookie.
+//!   each hop is checked like the first; no cookie; no proxy but those of
+//!   [`Proxies`]. A request is sent again only where the server says that it did
+//!   not look at it, or where a connection that had served others was gone.
 //! - **Bounded.** Connecting has a time limit, a body a size, a request a
 //!   deadline if the policy gives one.
 //! - **Silent about secrets.** No error and no `Debug` of this crate holds a
@@ -29,15 +31,18 @@ mod error;
 mod header;
 mod origin;
 mod played;
+mod proxy;
 mod request;
 mod resolve;
+mod reuse;
 
 pub use address::{Reach, Scope, scope};
 pub use bytes::Bytes;
 pub use check::check;
-pub use client::Client;
+pub use client::{Client, ClientConfig};
 pub use error::HttpError;
 pub use header::Header;
 pub use origin::Origin;
 pub use played::{Ending, Recording};
+pub use proxy::Proxies;
 pub use request::{Allowed, Body, Policy, Request, Response};

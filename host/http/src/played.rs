@@ -11,6 +11,7 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 
 use crate::error::HttpError;
+use crate::origin::Origin;
 use crate::request::{Body, Policy, Request, Response, Source};
 
 /// An answer as it was recorded.
@@ -48,8 +49,8 @@ pub(crate) struct Rest {
 
 impl Rest {
     /// As a connection would have it.
-    pub(crate) fn next(&mut self, origin: &str) -> Result<Option<Bytes>, HttpError> {
-        let origin = || origin.to_owned();
+    pub(crate) fn next(&mut self, origin: &Origin) -> Result<Option<Bytes>, HttpError> {
+        let origin = || origin.to_string();
         match (self.pieces.pop_front(), self.ending) {
             (Some(piece), _) => Ok(Some(piece)),
             (None, Ending::Clean) => Ok(None),
@@ -71,7 +72,7 @@ pub(crate) fn answer(
     player: &Player,
     request: &Request,
     policy: &Policy,
-    origin: String,
+    origin: Origin,
 ) -> Response {
     let recording = player(request);
     Response {

@@ -132,10 +132,11 @@ impl fmt::Debug for Response {
 }
 
 /// The decoded body. Bytes are taken from the socket when they are asked for, so
-/// a slow consumer slows the sender. Dropping it closes the connection.
+/// a slow consumer slows the sender. Dropping it closes the connection (of HTTP/2
+/// the stream); [`Body::release`] keeps it where that costs little.
 pub struct Body {
     pub(crate) inner: Source,
-    pub(crate) origin: String,
+    pub(crate) origin: Origin,
     pub(crate) left: u64,
     pub(crate) cap: u64,
 }
@@ -147,12 +148,12 @@ pub(crate) enum Source {
 }
 
 impl Source {
-    async fn chunk(&mut self, origin: &str) -> Result<Option<Bytes>, HttpError> {
+    async fn chunk(&mut self, origin: &Origin) -> Result<Option<Bytes>, HttpError> {
         match self {
             Self::Live(response) => response
                 .chunk()
                 .await
-                .map_err(|error| HttpError::from_reqwest(&error, origin)),
+                .map_err(|error| HttpError::from_reqwest(&error, origin, None)),
             Self::Played(rest) => rest.next(origin),
         }
     }
@@ -171,7 +172,7 @@ impl Body {
                 Some(bytes) if bytes.len() as u64 > self.left => {
                     self.left = 0;
                     return Err(HttpError::Limit {
-                        origin: self.origin.clone(),
+                        origin: self.origin.to_string(),
                         cap: self.cap,
                     });
                 }
@@ -194,6 +195,27 @@ impl Body {
             whole.extend_from_slice(&bytes);
         }
         Ok(whole.into())
+    }
+}
+
+/// What is read of a body that nobody wants, so that its connection can be used
+/// again. A new one costs some 100 ms; a protocol's end mark is followed by nothing
+/// or by a line.
+const REST: u64 = 64 << 10;
+const REST_WITHIN: Duration = Duration::from_secs(2);
+
+impl Body {
+    /// Gives up on the rest in a way that keeps the connection: what is left is
+    /// read by a task of its own, up to 64 KiB and two seconds; else it is closed.
+    pub fn release(mut self) {
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+            return;
+        };
+        self.left = self.left.min(REST);
+        runtime.spawn(async move {
+            let rest = async { while let Ok(Some(_)) = self.next().await {} };
+            let _ = tokio::time::timeout(REST_WITHIN, rest).await;
+        });
     }
 }
 

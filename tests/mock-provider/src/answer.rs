@@ -11,6 +11,8 @@ pub struct Answer {
     pub(crate) delay: Option<Duration>,
     /// The head never comes.
     pub(crate) silent: bool,
+    /// The steps are what is sent: no head, no framing.
+    pub(crate) raw: bool,
     pub(crate) steps: Vec<Step>,
     pub(crate) end: End,
 }
@@ -31,11 +33,14 @@ pub enum Step {
 pub enum End {
     /// As its framing says.
     Clean,
-    /// The connection is reset. What the client did not read by then may be lost,
-    /// so let a [`Step::Gate`] go before it.
+    /// The connection is reset; over HTTP/2 the stream is. What the client did not
+    /// read by then may be lost, so let a [`Step::Gate`] go before it.
     Reset,
     /// The connection is closed in the middle.
     Cut,
+    /// As its framing says; and before the body the client is told that this is the
+    /// connection's last answer (`connection: close`, over HTTP/2 GOAWAY).
+    Leave,
     /// Nothing more comes, and the connection stays.
     Stall,
 }
@@ -55,6 +60,7 @@ impl Answer {
             headers: Vec::new(),
             delay: None,
             silent: false,
+            raw: false,
             steps,
             end: End::Clean,
         }
@@ -66,7 +72,19 @@ impl Answer {
         Self::new(200, body).header("content-type", "text/event-stream")
     }
 
-    /// No byte ever comes.
+    /// These bytes in place of a head, a framing and a body; then the connection is
+    /// closed, unless it [ends](Answer::ending) in another way. For HTTP/1.1 only.
+    #[must_use]
+    pub fn raw(bytes: impl Into<Vec<u8>>) -> Self {
+        Self {
+            raw: true,
+            ..Self::new(0, bytes)
+        }
+        .ending(End::Cut)
+    }
+
+    /// No byte ever comes: the connection stays open, or is [reset](End::Reset) or
+    /// [cut](End::Cut) where it is made to end so.
     #[must_use]
     pub fn silence() -> Self {
         Self {

@@ -38,20 +38,25 @@ impl Authority {
         &self.pem
     }
 
-    /// A server's side with a certificate for one name or address.
-    pub(crate) fn acceptor(&self, subject: &str) -> TlsAcceptor {
+    /// A server's side with a certificate for one name or address, that speaks these
+    /// protocols, the one that it likes best first.
+    pub(crate) fn acceptor(&self, subject: &str, protocols: &[&str]) -> TlsAcceptor {
         let key = KeyPair::generate().expect("a key can be made");
         let params = CertificateParams::new(vec![subject.to_owned()]).expect("a name or address");
         let certificate = params
             .signed_by(&key, &self.issuer)
             .expect("the authority can sign");
         let key = PrivateKeyDer::try_from(key.serialize_der()).expect("the key is one");
-        let config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
+        let mut config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
             .with_safe_default_protocol_versions()
             .expect("the provider has them")
             .with_no_client_auth()
             .with_single_cert(vec![certificate.der().clone()], key)
             .expect("key and certificate belong together");
+        config.alpn_protocols = protocols
+            .iter()
+            .map(|name| name.as_bytes().to_vec())
+            .collect();
         TlsAcceptor::from(Arc::new(config))
     }
 }

@@ -14,13 +14,14 @@ use tokio_rustls::server::TlsStream;
 
 use crate::answer::{Answer, End, Step};
 use crate::authority::Authority;
+use crate::h2;
 
 /// Requests kept; more are answered with 503.
 const MAX_REQUESTS: usize = 10_000;
 /// Bytes of a request's head.
 const MAX_HEAD: usize = 64 << 10;
 /// Bytes of a request's body.
-const MAX_BODY: usize = 64 << 20;
+pub(crate) const MAX_BODY: usize = 64 << 20;
 
 /// What a request for a title is answered with, unless a test says otherwise.
 const SHORT_TITLE: &str = concat!(
@@ -43,6 +44,10 @@ pub struct Recorded {
     pub headers: Vec<(String, String)>,
     /// The whole of it.
     pub body: Vec<u8>,
+    /// Which connection it came over, counted from 0.
+    pub connection: u64,
+    /// How many came over that one before it.
+    pub before: u64,
 }
 
 impl Recorded {
@@ -84,13 +89,16 @@ pub struct Mock {
     thread: Option<JoinHandle<()>>,
 }
 
-struct Shared {
+pub(crate) struct Shared {
     script: Mutex<Script>,
+    /// Where all tunnels of a proxy lead.
+    tunnel: Option<u16>,
     /// Answers the requests for titles.
     titles: Mutex<Script>,
     requests: Mutex<Vec<Recorded>>,
     title_requests: Mutex<Vec<Recorded>>,
-    written: AtomicU64,
+    pub(crate) written: AtomicU64,
+    accepted: AtomicU64,
     closed: AtomicU64,
 }
 
@@ -115,7 +123,17 @@ impl Mock {
     /// Where no loopback port can be had.
     #[must_use]
     pub fn with(script: impl FnMut(&Recorded) -> Answer + Send + 'static) -> Self {
-        Self::serve(script, None)
+        Self::serve(script, None, None)
+    }
+
+    /// A proxy: a request to open a tunnel is one whose method is `CONNECT`; where the script
+    /// answers it with 200 it leads to `port` of this machine, whatever it asks for.
+    ///
+    /// # Panics
+    /// Where no loopback port can be had.
+    #[must_use]
+    pub fn proxy(port: u16, script: impl FnMut(&Recorded) -> Answer + Send + 'static) -> Self {
+        Self::serve(script, None, Some(port))
     }
 
     /// The same over TLS, with a certificate of this authority's for `subject`: `127.0.0.1`
@@ -129,20 +147,37 @@ impl Mock {
         subject: &str,
         script: impl FnMut(&Recorded) -> Answer + Send + 'static,
     ) -> Self {
-        Self::serve(script, Some(authority.acceptor(subject)))
+        Self::serve(script, Some(authority.acceptor(subject, &[])), None)
+    }
+
+    /// The same, and HTTP/2 with a client that asks for it.
+    ///
+    /// # Panics
+    /// Where no loopback port can be had, or `subject` is no name.
+    #[must_use]
+    pub fn h2(
+        authority: &Authority,
+        subject: &str,
+        script: impl FnMut(&Recorded) -> Answer + Send + 'static,
+    ) -> Self {
+        let acceptor = authority.acceptor(subject, &["h2", "http/1.1"]);
+        Self::serve(script, Some(acceptor), None)
     }
 
     fn serve(
         script: impl FnMut(&Recorded) -> Answer + Send + 'static,
         tls: Option<TlsAcceptor>,
+        tunnel: Option<u16>,
     ) -> Self {
         let secure = tls.is_some();
         let shared = Arc::new(Shared {
             script: Mutex::new(Box::new(script)),
+            tunnel,
             titles: Mutex::new(Box::new(|_| Answer::sse(SHORT_TITLE))),
             requests: Mutex::default(),
             title_requests: Mutex::default(),
             written: AtomicU64::new(0),
+            accepted: AtomicU64::new(0),
             closed: AtomicU64::new(0),
         });
         let (stop, stopped) = oneshot::channel();
@@ -212,6 +247,12 @@ impl Mock {
         self.shared.written.load(Ordering::SeqCst)
     }
 
+    /// Connections that were made.
+    #[must_use]
+    pub fn accepted(&self) -> u64 {
+        self.shared.accepted.load(Ordering::SeqCst)
+    }
+
     /// Connections that are over, on either side's doing.
     #[must_use]
     pub fn closed(&self) -> u64 {
@@ -250,13 +291,17 @@ fn run(
         let _ = tell.send(listener.local_addr());
         let accept = async {
             while let Ok((stream, _)) = listener.accept().await {
+                let number = shared.accepted.fetch_add(1, Ordering::SeqCst);
                 let (shared, gate, tls) = (Arc::clone(shared), gate.clone(), tls.cloned());
                 tokio::spawn(async move {
                     // A client that goes away, or trusts no such server, is part of what tests do.
                     let _ = match tls {
-                        None => connection(stream, &shared, gate).await,
+                        None => connection(stream, &shared, gate, number).await,
                         Some(tls) => match tls.accept(stream).await {
-                            Ok(stream) => connection(stream, &shared, gate).await,
+                            Ok(stream) if stream.get_ref().1.alpn_protocol() == Some(b"h2") => {
+                                h2::connection(stream, &shared, gate, number).await
+                            }
+                            Ok(stream) => connection(stream, &shared, gate, number).await,
                             Err(error) => Err(error),
                         },
                     };
@@ -272,7 +317,7 @@ fn run(
 }
 
 /// What a request comes over.
-trait Wire: AsyncRead + AsyncWrite + Unpin {
+pub(crate) trait Wire: AsyncRead + AsyncWrite + Unpin {
     fn tcp(&self) -> &TcpStream;
 }
 
@@ -292,30 +337,48 @@ async fn connection(
     stream: impl Wire,
     shared: &Shared,
     mut gate: watch::Receiver<u64>,
+    number: u64,
 ) -> io::Result<()> {
     stream.tcp().set_nodelay(true)?;
     let mut stream = BufReader::new(stream);
-    while let Some(request) = read_request(&mut stream).await? {
-        let (kept, script) = if request.asks_for_a_title() {
-            (&shared.title_requests, &shared.titles)
-        } else {
-            (&shared.requests, &shared.script)
-        };
-        let answer = {
-            let mut requests = lock(kept);
-            if requests.len() < MAX_REQUESTS {
-                requests.push(request.clone());
-                drop(requests);
-                (lock(script))(&request)
-            } else {
-                Answer::new(503, "the mock keeps no more requests")
-            }
-        };
+    let mut before = 0;
+    while let Some(mut request) = read_request(&mut stream).await? {
+        (request.connection, request.before) = (number, before);
+        before += 1;
+        let answer = shared.answer(&request);
+        if let Some(port) = shared.tunnel
+            && request.method == "CONNECT"
+            && answer.status == 200
+        {
+            let mut there = TcpStream::connect(("127.0.0.1", port)).await?;
+            stream.write_all(b"HTTP/1.1 200 Mock\r\n\r\n").await?;
+            stream.flush().await?;
+            tokio::io::copy_bidirectional(&mut stream, &mut there).await?;
+            break;
+        }
         if !play(&mut stream, answer, shared, &mut gate).await? {
             break;
         }
     }
     Ok(())
+}
+
+impl Shared {
+    /// Keeps a request, and what the script says to it.
+    pub(crate) fn answer(&self, request: &Recorded) -> Answer {
+        let (kept, script) = if request.asks_for_a_title() {
+            (&self.title_requests, &self.titles)
+        } else {
+            (&self.requests, &self.script)
+        };
+        let mut requests = lock(kept);
+        if requests.len() >= MAX_REQUESTS {
+            return Answer::new(503, "the mock keeps no more requests");
+        }
+        requests.push(request.clone());
+        drop(requests);
+        (lock(script))(request)
+    }
 }
 
 /// Whether the connection can be used again.
@@ -329,19 +392,31 @@ async fn play(
         tokio::time::sleep(delay).await;
     }
     if answer.silent {
-        return stall(stream).await;
+        return match answer.end {
+            End::Reset | End::Cut => end(stream, answer.end).await,
+            _ => stall(stream).await,
+        };
     }
-    let mut head = format!("HTTP/1.1 {} Mock\r\n", answer.status);
-    for (name, value) in &answer.headers {
-        head.push_str(&format!("{name}: {value}\r\n"));
+    if !answer.raw {
+        let mut head = format!("HTTP/1.1 {} Mock\r\n", answer.status);
+        for (name, value) in &answer.headers {
+            head.push_str(&format!("{name}: {value}\r\n"));
+        }
+        if answer.end == End::Leave {
+            head.push_str("connection: close\r\n");
+        }
+        head.push_str("transfer-encoding: chunked\r\n\r\n");
+        stream.write_all(head.as_bytes()).await?;
+        stream.flush().await?;
     }
-    head.push_str("transfer-encoding: chunked\r\n\r\n");
-    stream.write_all(head.as_bytes()).await?;
-    stream.flush().await?;
     let mut gates = 0;
     for step in answer.steps {
         match step {
             Step::Bytes(bytes) if bytes.is_empty() => {}
+            Step::Bytes(bytes) if answer.raw => {
+                stream.write_all(&bytes).await?;
+                stream.flush().await?;
+            }
             Step::Bytes(bytes) => {
                 let mut chunk = format!("{:x}\r\n", bytes.len()).into_bytes();
                 chunk.extend_from_slice(&bytes);
@@ -360,18 +435,26 @@ async fn play(
         }
     }
     match answer.end {
-        End::Clean => {
+        End::Clean | End::Leave if !answer.raw => {
             stream.write_all(b"0\r\n\r\n").await?;
             stream.flush().await?;
-            Ok(true)
+            Ok(answer.end == End::Clean)
         }
+        other => end(stream, other).await,
+    }
+}
+
+/// Ends what is not over by its framing; whether the connection stays.
+async fn end(stream: &mut BufReader<impl Wire>, end: End) -> io::Result<bool> {
+    match end {
         End::Reset => {
             // Closing without lingering resets.
             stream.get_ref().tcp().set_zero_linger()?;
             Ok(false)
         }
-        End::Cut => Ok(false),
+        End::Cut | End::Leave => Ok(false),
         End::Stall => stall(stream).await,
+        End::Clean => Ok(true),
     }
 }
 
@@ -405,6 +488,8 @@ async fn read_request(stream: &mut BufReader<impl Wire>) -> io::Result<Option<Re
         path,
         headers,
         body: Vec::new(),
+        connection: 0,
+        before: 0,
     };
     let length = request
         .header("content-length")

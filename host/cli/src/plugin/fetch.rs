@@ -9,12 +9,15 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::time::Duration;
 
-use dsh_http::{Allowed, Bytes, Client, HttpError, Origin, Policy, Reach, Request, Response};
+use dsh_http::{
+    Allowed, Bytes, Client, ClientConfig, HttpError, Origin, Policy, Reach, Request, Response,
+};
 
 use super::Desk;
 use super::source::Source;
 use super::text::{shown, size};
 use super::what;
+use crate::boot::proxies;
 
 /// The largest component that the host takes.
 pub(super) const MAX_COMPONENT: u64 = 64 << 20;
@@ -131,7 +134,10 @@ fn signature(bytes: Vec<u8>, from: &str) -> Result<String, String> {
 
 /// The body behind an address; nothing where the server says that there is none.
 async fn get(desk: &Desk, url: &str, max: u64, limit: Duration) -> Result<Option<Vec<u8>>, String> {
-    let client = Client::with_connect_timeout(limit.min(Duration::from_secs(30)));
+    let client = Client::with(ClientConfig {
+        connect_timeout: limit.min(Duration::from_secs(30)),
+        proxies: proxies(),
+    });
     let written = origin(url)?;
     let mut at = url.to_owned();
     for _ in 0..=REDIRECTS {
@@ -272,10 +278,7 @@ fn too_large(url: &str, max: u64) -> String {
 fn failed(url: &str, error: &HttpError) -> String {
     match error {
         HttpError::Limit { cap, .. } => too_large(url, *cap),
-        HttpError::Tls { .. } => format!(
-            "{}: {error}; nothing was taken from it (SSL_CERT_FILE names further certificates to trust)",
-            shown(url, 300)
-        ),
+        HttpError::Tls { .. } => format!("{}: {error}; nothing was taken from it", shown(url, 300)),
         _ => format!(
             "cannot fetch {}: {error}; check the address and the network",
             shown(url, 300)

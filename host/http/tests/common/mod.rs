@@ -1,0 +1,92 @@
+//! What the client's tests share.
+#![allow(dead_code, reason = "each test takes what it needs")]
+
+use dsh_http::{Allowed, Bytes, Client, ClientConfig, Origin, Policy, Proxies, Reach, Request};
+use mock_provider::{Authority, Mock};
+
+pub(crate) fn named(url: &str) -> Policy {
+    Policy::new(vec![Allowed {
+        origin: Origin::parse(url).unwrap(),
+        reach: Reach::Named,
+    }])
+}
+
+pub(crate) fn post(url: impl Into<String>, body: &'static str) -> Request {
+    Request {
+        method: String::from("POST"),
+        url: url.into(),
+        headers: Vec::new(),
+        body: Bytes::from_static(body.as_bytes()),
+    }
+}
+
+/// Sends to a server and reads all of its answer.
+pub(crate) async fn ask(client: &Client, mock: &Mock) -> Result<(u16, String), String> {
+    ask_at(client, &mock.base_url()).await
+}
+
+pub(crate) async fn ask_at(client: &Client, url: &str) -> Result<(u16, String), String> {
+    let told = |error: dsh_http::HttpError| format!("{}: {error}", error.code());
+    let answer = client
+        .send(post(url, "{}"), &named(url))
+        .await
+        .map_err(told)?;
+    let status = answer.status;
+    let body = answer.body.collect().await.map_err(told)?;
+    Ok((status, String::from_utf8_lossy(&body).into_owned()))
+}
+
+pub(crate) fn through(variables: &[(&str, String)]) -> Client {
+    let proxies = Proxies::from_env(|name| {
+        let found = variables.iter().find(|(known, _)| *known == name);
+        found.map(|(_, value)| value.clone())
+    });
+    Client::with(ClientConfig {
+        proxies,
+        ..ClientConfig::default()
+    })
+}
+
+/// Runs a test in a process of its own, whose SSL_CERT_FILE is the certificate of the authority
+/// that the test gets: what a process trusts is read once, from its environment.
+pub(crate) fn trusting<F: Future<Output = ()>>(name: &str, test: impl FnOnce(Authority) -> F) {
+    const MARK: &str = "DSH_TEST_TRUSTING";
+    if std::env::var_os(MARK).is_some() {
+        let authority = Authority::new();
+        let file = std::env::var_os("SSL_CERT_FILE").unwrap();
+        std::fs::write(file, authority.pem()).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        return runtime.block_on(test(authority));
+    }
+    let file = std::env::temp_dir().join(format!("dsh-{}-{name}.pem", std::process::id()));
+    let out = std::process::Command::new(std::env::current_exe().unwrap())
+        .args([name, "--exact", "--nocapture"])
+        .env("SSL_CERT_FILE", &file)
+        .env_remove("SSL_CERT_DIR")
+        .env(MARK, "1")
+        .output()
+        .unwrap();
+    let _ = std::fs::remove_file(&file);
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    assert!(
+        out.status.success() && text(&out.stdout).contains("1 passed"),
+        "{}{}",
+        text(&out.stdout),
+        text(&out.stderr)
+    );
+}
+
+/// Lets others work until something is so.
+pub(crate) async fn until(what: &str, is_so: impl Fn() -> bool) {
+    let wait = async {
+        while !is_so() {
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(60), wait)
+        .await
+        .unwrap_or_else(|_| panic!("never: {what}"));
+}
