@@ -25,6 +25,12 @@ pub use store::{Changed, CredentialFile};
 pub struct Secret(String);
 
 impl Secret {
+    /// Keeps it.
+    #[must_use]
+    pub fn new(value: impl Into<String>) -> Self {
+        Self(value.into())
+    }
+
     /// The value, to be put into a request and nowhere else.
     #[must_use]
     pub fn expose(&self) -> &str {
