@@ -311,7 +311,7 @@ fn list_tells_where_each_name_has_its_value_and_never_the_value() {
             .run();
         assert_eq!((ended.code, &*ended.stderr), (Some(0), ""), "{ended:?}");
         assert!(
-            !ended.stdout.contains("e2e"),
+            !ended.stdout.contains("sk-e2e") && !ended.stdout.contains("sk e2e"),
             "{}",
             ended.stdout.replace(scratch.home().to_str().unwrap(), "")
         );
