@@ -118,7 +118,7 @@ impl Client {
         }
         if let Some(player) = &self.inner.player {
             policy.admit(&origin)?;
-            return Ok(played::answer(player, &request, policy, origin));
+            return Ok(played::answer(player, &request, policy, (&url, origin)));
         }
         let mut body = request.body;
         let deadline = policy
@@ -149,7 +149,7 @@ impl Client {
                 .then(|| redirect(&answer, &url))
                 .flatten();
             let Some(target) = target else {
-                return Ok(respond(answer, &origin, policy));
+                return Ok(respond(answer, &url, &origin, policy));
             };
             hops += 1;
             let (next_url, next_origin) = parse_url(&target)?;
@@ -234,6 +234,25 @@ fn broke_off(error: &reqwest::Error) -> bool {
     error.is_request() && !error.is_connect() && !error.is_timeout() && HttpError::is_cut(error)
 }
 
+/// Where a redirect leads, for people: an address may carry keys in its user and its query.
+pub(crate) fn shown_redirect(status: u16, location: &str, from: &Url) -> Option<String> {
+    const LONGEST: usize = 200;
+    if !matches!(status, 301 | 302 | 303 | 307 | 308) {
+        return None;
+    }
+    let shown = from.join(location).ok().and_then(|to| {
+        let origin = Origin::parse(&format!(
+            "{}://{}:{}",
+            to.scheme(),
+            to.host_str()?,
+            to.port_or_known_default()?
+        ));
+        let path: String = to.path().chars().take(LONGEST).collect();
+        Some(format!("{}{path}", origin.ok()?))
+    });
+    Some(shown.unwrap_or_else(|| String::from("what is no http or https address")))
+}
+
 /// Where a redirect leads.
 fn redirect(answer: &reqwest::Response, from: &Url) -> Option<String> {
     let follows = matches!(answer.status().as_u16(), 301 | 302 | 303 | 307 | 308);
@@ -261,7 +280,7 @@ fn keeps_method(status: StatusCode) -> bool {
     matches!(status.as_u16(), 307 | 308)
 }
 
-fn respond(answer: reqwest::Response, origin: &Origin, policy: &Policy) -> Response {
+fn respond(answer: reqwest::Response, url: &Url, origin: &Origin, policy: &Policy) -> Response {
     let headers = answer
         .headers()
         .iter()
@@ -272,8 +291,13 @@ fn respond(answer: reqwest::Response, origin: &Origin, policy: &Policy) -> Respo
             )
         })
         .collect();
+    let location = answer.headers().get(LOCATION);
     Response {
         status: answer.status().as_u16(),
+        redirect: location.and_then(|to| {
+            let to = String::from_utf8_lossy(to.as_bytes());
+            shown_redirect(answer.status().as_u16(), &to, url)
+        }),
         headers,
         body: Body {
             inner: Source::Live(Box::new(answer)),
@@ -281,5 +305,42 @@ fn respond(answer: reqwest::Response, origin: &Origin, policy: &Policy) -> Respo
             left: policy.max_body,
             cap: policy.max_body,
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_redirect_is_shown_without_what_an_address_may_hide() {
+        let from = Url::parse("https://api.example/v1/chat?key=s3cret").unwrap();
+        for (to, shown) in [
+            (
+                "https://b.example/x?key=s3cret#s3cret",
+                "https://b.example/x",
+            ),
+            (
+                "http://us3r:s3cret@b.example:8080",
+                "http://b.example:8080/",
+            ),
+            ("/login?s3cret", "https://api.example/login"),
+            ("other", "https://api.example/v1/other"),
+            ("//b.example:443/", "https://b.example/"),
+            (
+                "https://b.example/\u{1b}[31m\u{202e}x",
+                "https://b.example/%1B[31m%E2%80%AEx",
+            ),
+            ("file:///s3cret", "what is no http or https address"),
+            ("https://[s3cret", "what is no http or https address"),
+        ] {
+            let got = shown_redirect(307, to, &from).unwrap();
+            assert_eq!(got, shown, "{to}");
+        }
+        let long = shown_redirect(302, &format!("/{}", "x".repeat(5000)), &from).unwrap();
+        assert!(long.len() < 300);
+        for status in [200, 300, 304, 305, 306, 400] {
+            assert_eq!(shown_redirect(status, "/x", &from), None);
+        }
     }
 }

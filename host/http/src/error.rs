@@ -162,8 +162,9 @@ fn unreachable(cause: &Cause, host: &str) -> String {
             "the name {host} leads nowhere ({deepest}); check its spelling, and that this machine is online"
         );
     }
-    if cause.tunnel {
-        return match &**deepest {
+    // A proxy that cannot be reached is no tunnel either.
+    if cause.tunnel && cause.kind.is_none() {
+        return match deepest.trim_start_matches("tunnel error: ") {
             "proxy authorization required" => String::from(
                 "it wants a user and a password; write them into its address, http://USER:PASSWORD@HOST:PORT",
             ),

@@ -9,7 +9,9 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
+use reqwest::Url;
 
+use crate::client::shown_redirect;
 use crate::error::HttpError;
 use crate::origin::Origin;
 use crate::request::{Body, Policy, Request, Response, Source};
@@ -72,11 +74,16 @@ pub(crate) fn answer(
     player: &Player,
     request: &Request,
     policy: &Policy,
-    origin: Origin,
+    (url, origin): (&Url, Origin),
 ) -> Response {
     let recording = player(request);
+    let location = recording
+        .headers
+        .iter()
+        .find(|(name, _)| name == "location");
     Response {
         status: recording.status,
+        redirect: location.and_then(|(_, to)| shown_redirect(recording.status, to, url)),
         headers: recording.headers,
         body: Body {
             inner: Source::Played(Rest {

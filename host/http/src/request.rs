@@ -119,6 +119,9 @@ pub struct Response {
     /// In order of arrival, names in lower case, values as UTF-8 with what is
     /// not replaced.
     pub headers: Vec<(String, String)>,
+    /// Where a redirect that was not followed leads, to be shown: without user, query
+    /// and fragment.
+    pub redirect: Option<String>,
     /// Read as it is consumed.
     pub body: Body,
 }

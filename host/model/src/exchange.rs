@@ -25,6 +25,7 @@ use crate::failure::{LlmFailure, code};
 use crate::finish::FinishReason;
 use crate::models::Entry;
 use crate::outgoing::{Gateway, refusal};
+use crate::redact::redact;
 
 /// Steps of an attempt that bring no chunk; an adapter that needs more is broken.
 const MAX_IDLE_STEPS: u32 = 4096;
@@ -157,6 +158,9 @@ impl LlmStream {
         };
         match answer {
             Ok(Ok(response)) => {
+                if let Some(to) = &response.redirect {
+                    return Err(moved(&route.provider, response.status, to));
+                }
                 let (ctx, attempt) = self.attempt()?;
                 attempt
                     .head(&ctx, response.status, response.headers)
@@ -239,16 +243,16 @@ impl LlmStream {
         match (&self.cause, reason.as_ref()) {
             (Some(EndCause::Failed(error)), _) if error.code == code::TIMEOUT => {
                 if code == Some(code::TIMEOUT) {
-                    return self.redacted(chunk);
+                    return chunk;
                 }
             }
             (Some(EndCause::Aborted), Some(FinishReason::Aborted(_)))
                 if code == Some(code::ABORTED) =>
             {
-                return self.redacted(chunk);
+                return chunk;
             }
             (Some(EndCause::Aborted), _) => {}
-            (_, Some(_)) => return self.redacted(chunk),
+            (_, Some(_)) => return chunk,
             (_, None) => {
                 let text = "the adapter's finish has no reason";
                 return FinishReason::Error(LlmFailure::new(code::INVALID_CHUNK, text)).to_chunk();
@@ -257,15 +261,26 @@ impl LlmStream {
         reason_of(self.cause.as_ref()).to_chunk()
     }
 
-    /// A provider that quotes the key back does not get it into the log.
-    fn redacted(&self, chunk: Json) -> Json {
-        match &self.secret {
-            Some(secret) if chunk.as_str().contains(secret.expose()) => {
-                let text = chunk.as_str().replace(secret.expose(), "[credential]");
-                Json::normalise(&text).unwrap_or(chunk)
-            }
-            _ => chunk,
+    /// A provider that quotes the key back does not get it into the log. What a call that
+    /// succeeded is finished with is the provider's own and is left as it is.
+    fn redacted(&self, finish: Json) -> Json {
+        let (Some(secret), Some(reason)) = (&self.secret, finish.get("reason")) else {
+            return finish;
+        };
+        let reason = FinishReason::from_value(reason);
+        let Some(failure) = reason.failure() else {
+            return finish;
+        };
+        let clean = failure.clone().without(secret);
+        // Beside what a failure is known to have an adapter may have put anything.
+        if clean == *failure && redact(finish.as_str(), secret) == finish.as_str() {
+            return finish;
         }
+        match reason {
+            FinishReason::Aborted(_) => FinishReason::Aborted(clean),
+            _ => FinishReason::Error(clean),
+        }
+        .to_chunk()
     }
 
     /// The caller gave up: the adapter may say its last, in a context that is not cancelled.
@@ -298,8 +313,11 @@ impl LlmStream {
 
     /// The one way to the end.
     async fn conclude(&mut self, finish: Json) {
-        self.state = State::Over;
-        self.ready.push_back(finish);
+        // What comes behind the end mark is nobody's, and its connection is of use.
+        if let State::Receiving(body) = std::mem::replace(&mut self.state, State::Over) {
+            body.release();
+        }
+        self.ready.push_back(self.redacted(finish));
         if let Some(mut attempt) = self.attempt.take() {
             let ctx = CallContext {
                 cancel: CancellationToken::new(),
@@ -376,6 +394,17 @@ fn read_chunk(text: &str) -> Result<Json, LlmFailure> {
         Ok(chunk)
     } else {
         Err(invalid("has no type"))
+    }
+}
+
+/// A redirect would take conversation and key to where nobody granted them to go.
+fn moved(route: &str, status: u16, to: &str) -> LlmFailure {
+    let text = format!(
+        "the provider {route} answered {status}, a redirect to {to}, which is not followed; if that is its address, write it as its baseURL"
+    );
+    LlmFailure {
+        status: Some(status),
+        ..LlmFailure::new(&format!("HTTP_{status}"), text)
     }
 }
 

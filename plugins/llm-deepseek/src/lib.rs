@@ -5,46 +5,27 @@
 //! One attempt is one request. Where a stream breaks off the adapter adds nothing
 //! unless it knows more than the host, which makes the failure from the cause.
 
-mod classify;
 mod failure;
 mod request;
 mod settings;
-mod sse;
 mod stream;
 
 use std::cell::RefCell;
 
+use adapter_support::failure::finish_error;
+use adapter_support::sse;
 use guest_support::types::{CallConfig, GenerateRequest, HttpRequest};
 use guest_support::{Error, Slots, config, error, hook_panics};
 
 use settings::Settings;
 
-#[allow(missing_docs, unreachable_pub, clippy::all)]
-mod bindings {
-    wit_bindgen::generate!({
-        inline: "
-            package dsh:llm-deepseek;
-            world component {
-                import dsh:plugin/types@0.1.0;
-                import dsh:plugin/log@0.1.0;
-                import dsh:plugin/config@0.1.0;
-                export dsh:plugin/llm-adapter@0.1.0;
-            }",
-        path: "../../wit",
-        with: {
-            "dsh:plugin/types@0.1.0": guest_support::types,
-            "dsh:plugin/log@0.1.0": guest_support::log,
-            "dsh:plugin/config@0.1.0": guest_support::config,
-        },
-    });
-    // A native linker takes no such names as a component's exports have.
-    #[cfg(target_family = "wasm")]
-    export!(Component with_types_in self);
-    #[cfg(target_family = "wasm")]
-    use super::Component;
-}
+use adapter_support::bindings::exports::dsh::plugin::llm_adapter::{
+    Action, EndCause, Guest, Prepared,
+};
 
-use bindings::exports::dsh::plugin::llm_adapter::{Action, EndCause, Guest, Prepared};
+// A native linker takes no such names as a component's exports have.
+#[cfg(target_family = "wasm")]
+adapter_support::bindings::export_adapter!(Component with_types_in adapter_support::bindings);
 
 /// Bytes kept of an error's body; what a failure needs is at its start.
 const ERROR_BODY: usize = 256 * 1024;
@@ -91,7 +72,7 @@ impl Attempt {
         } else if !self.translator.is_over() {
             let translator = &mut self.translator;
             self.events
-                .push(data, |payload| translator.push(payload, &mut out));
+                .push(data, |event| translator.push(event.data, &mut out));
         }
         out
     }
@@ -103,7 +84,7 @@ impl Attempt {
         }
         if !self.is_ok() {
             // Known by its status, however its body ended.
-            out.push(failure::finish(&failure::of_response(
+            out.push(finish_error(&failure::of_response(
                 self.status,
                 &self.headers,
                 &self.error_body,

@@ -3,9 +3,8 @@
 //! escaped, so that a pair of surrogates that two deltas share is whole again in
 //! the block.
 
+use adapter_support::failure::{Failure, finish_error};
 use guest_support::json::{Json, Object, text};
-
-use crate::failure;
 
 #[derive(Debug, Default)]
 pub(crate) struct Translator {
@@ -212,11 +211,7 @@ impl Translator {
     /// Ends the stream as failed.
     pub(crate) fn fail(&mut self, code: &str, message: &str, out: &mut Vec<String>) {
         self.over = true;
-        let facts = Object::new()
-            .string("message", message)
-            .string("code", code)
-            .build();
-        out.push(failure::finish(&facts));
+        out.push(finish_error(&Failure::new(code, message)));
     }
 }
 

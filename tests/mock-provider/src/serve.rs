@@ -349,6 +349,7 @@ async fn connection(
         if let Some(port) = shared.tunnel
             && request.method == "CONNECT"
             && answer.status == 200
+            && !answer.silent
         {
             let mut there = TcpStream::connect(("127.0.0.1", port)).await?;
             stream.write_all(b"HTTP/1.1 200 Mock\r\n\r\n").await?;

@@ -1,5 +1,4 @@
-//! What a provider's words tell of a failure (spec/llm.md §4.1, §4.2). Phrases
-//! are matched on words, so that no regular-expression engine comes along.
+//! The two classifiers that match sequences of words (spec/llm.md §4.1, §4.2).
 
 /// A word of a text: letters, digits and apostrophes.
 struct Word<'a> {
@@ -48,7 +47,7 @@ const MODEL: &[&str] = &["model", "model's"];
 const NEAR: usize = 40;
 
 /// Whether it says that the request does not fit the model's window.
-pub(crate) fn is_overflow(text: &str) -> bool {
+pub fn is_overflow(text: &str) -> bool {
     let text = text.to_ascii_lowercase();
     let words = words(&text);
     let has = |gap, slots: &[Slot]| contains(&text, &words, gap, slots);
@@ -102,7 +101,7 @@ pub(crate) fn is_overflow(text: &str) -> bool {
 }
 
 /// Whether it says that a quota or a balance is used up.
-pub(crate) fn is_quota(text: &str) -> bool {
+pub fn is_quota(text: &str) -> bool {
     let text = text.to_ascii_lowercase();
     let words = words(&text);
     let has = |slots: &[Slot]| contains(&text, &words, Gap::Joints, slots);
@@ -200,62 +199,4 @@ fn matches_at(text: &str, words: &[Word<'_>], gap: Gap, slots: &[Slot], from: us
         }
     }
     true
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_overflow_is_known_by_its_words() {
-        for text in [
-            "context_length_exceeded",
-            "Context Window Overflow",
-            "context-length-limit-exceeded",
-            "This model's maximum context length is 131072 tokens.",
-            "over the max allowed context window",
-            "messages are too long for the model's context window",
-            "Prompt is too large for this model",
-            "the input of 12 tokens exceeds the model's context length",
-            "Your request is larger than what fits the context window",
-            "request of forty tokens or so overflows model context",
-        ] {
-            assert!(is_overflow(text), "{text}");
-        }
-        for text in [
-            "context  length exceeded",
-            "xcontext_length_exceeded1",
-            "max_context_length must be a number",
-            "the context is fine",
-            "exceeds the context of an input",
-            "request too large",
-            "the request exceeds the rate that we allow you for now, and to say more about it: context",
-        ] {
-            assert!(!is_overflow(text), "{text}");
-        }
-    }
-
-    #[test]
-    fn a_used_up_quota_is_known_by_its_words() {
-        for text in [
-            "Insufficient Balance",
-            "insufficient_quota",
-            "You exceeded your current quota, please check",
-            "Quota reached",
-            "usage limit exceeded",
-            "credits depleted",
-            "You are out of credits",
-            "out of budget",
-        ] {
-            assert!(is_quota(text), "{text}");
-        }
-        for text in [
-            "Rate limit reached",
-            "quota",
-            "balance of loads",
-            "insufficient permissions",
-        ] {
-            assert!(!is_quota(text), "{text}");
-        }
-    }
 }

@@ -1,0 +1,55 @@
+use super::*;
+
+fn headers(headers: &[(&str, &str)]) -> Vec<(String, String)> {
+    headers
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+        .collect()
+}
+
+#[test]
+fn retry_after_is_seconds_or_a_date_against_the_response_s_own() {
+    let wait = |pairs: &[(&str, &str)]| retry_after_ms(&headers(pairs));
+    let date = ("date", "Wed, 21 Oct 2015 07:28:00 GMT");
+    assert_eq!(wait(&[("retry-after", "7")]), Some(7000));
+    assert_eq!(wait(&[("retry-after", "0")]), None);
+    assert_eq!(wait(&[("retry-after", "1.5")]), None);
+    assert_eq!(wait(&[("retry-after", "99999999999999999999")]), None);
+    assert_eq!(
+        wait(&[("retry-after", "Wed, 21 Oct 2015 07:29:30 GMT"), date]),
+        Some(90_000)
+    );
+    assert_eq!(
+        wait(&[
+            ("retry-after", "Tue, 01 Mar 2016 00:00:00 GMT"),
+            ("date", "Mon, 29 Feb 2016 23:59:59 GMT")
+        ]),
+        Some(1000)
+    );
+    assert_eq!(
+        wait(&[("retry-after", "Wed, 21 Oct 2015 07:27:00 GMT"), date]),
+        None
+    );
+    assert_eq!(
+        wait(&[("retry-after", "Wed, 21 Oct 2015 07:29:30 GMT")]),
+        None
+    );
+    assert_eq!(http_date("Thu, 01 Jan 1970 00:00:00 GMT"), Some(0));
+}
+
+#[test]
+fn a_failure_says_what_is_known_and_no_more() {
+    let plain = Failure::new("SERVER", "it \"broke\"");
+    assert_eq!(
+        finish_error(&plain),
+        r#"{"type":"finish","reason":{"kind":"error","failure":{"message":"it \"broke\"","code":"SERVER"}}}"#
+    );
+    let told = plain.of_response(
+        503,
+        &headers(&[("Retry-After", " 2 "), ("Request-Id", "r1")]),
+    );
+    assert_eq!(
+        finish_error(&told),
+        r#"{"type":"finish","reason":{"kind":"error","failure":{"message":"it \"broke\"","code":"SERVER","status":503,"providerRetryAfterMs":2000,"requestId":"r1"}}}"#
+    );
+}
