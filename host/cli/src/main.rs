@@ -73,6 +73,7 @@ fn start(arguments: impl Iterator<Item = OsString>) -> Result<u8, exit::Failure>
         Launch::DumpDefault { profile } => boot::dump_default(&profile),
         Launch::Doctor(arguments) => doctor::main(&arguments),
         Launch::Sessions(arguments) => sessions::main(&arguments),
+        Launch::Credentials(arguments) => credentials::main(&arguments),
         Launch::Plugin(arguments) => plugin::main(&arguments),
         Launch::Boot(boot) => headless::main(&boot),
     }

@@ -6,6 +6,7 @@
 mod arrows;
 mod compaction;
 mod configuration;
+mod credentials;
 mod differences;
 mod doctor;
 mod errors;
