@@ -26,15 +26,13 @@ pub fn estimate(request: &GenerateRequest, history: &[Entry<'_>]) -> u64 {
     quarter(system) + quarter(tools) + entries
 }
 
-/// The cap that the body is to name.
-pub fn cap(asked: Option<u32>, model: &Model, estimate: u64) -> u32 {
+/// Tokens that the window leaves after a request; at least 1.
+pub fn room(model: &Model, estimate: u64) -> u32 {
     let room = model
         .context_window
         .saturating_sub(estimate)
-        .saturating_sub(RESERVE)
-        .max(1);
-    let asked = u64::from(asked.unwrap_or(model.max_tokens));
-    asked.min(room).try_into().unwrap_or(u32::MAX)
+        .saturating_sub(RESERVE);
+    room.max(1).try_into().unwrap_or(u32::MAX)
 }
 
 fn chars(entry: &Entry<'_>) -> usize {

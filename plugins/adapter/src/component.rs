@@ -10,11 +10,13 @@ use std::cell::RefCell;
 
 use guest_support::json::{Json, Object};
 use guest_support::types::{CallConfig, GenerateRequest, HttpRequest};
-use guest_support::{Error, Slots, error, log};
+use guest_support::{Error, Slots, error};
 
 use crate::bindings::exports::dsh::plugin::llm_adapter::{Action, EndCause, Prepared};
+use crate::bound::bound_pictures;
 use crate::emit::{Emitter, Target};
 use crate::failure::Failure;
+use crate::opening::Opening;
 use crate::profile::{Catalogue, Model, Profile, Speaks};
 use crate::{Call, Pictures, Protocol, cap, classify, history, sse};
 
@@ -42,6 +44,7 @@ struct Attempt<P> {
     status: u16,
     headers: Vec<(String, String)>,
     error_body: Vec<u8>,
+    opening: Opening,
     events: sse::Events,
     protocol: P,
     out: Emitter,
@@ -124,7 +127,7 @@ impl<P: Protocol> Adapter<P> {
         let effort = profile
             .effort(model, request.config.reasoning_effort.as_deref())?
             .filter(|effort| *effort != "off");
-        let history = history::build(
+        let mut history = history::build(
             &request.messages,
             &history::Target {
                 api: P::API,
@@ -132,21 +135,26 @@ impl<P: Protocol> Adapter<P> {
                 model: &model.id,
                 vision: model.vision,
                 call_id: &|id| P::call_id(model, profile, id),
-                warn: &|why| log::write(log::Level::Warn, why),
+                warn: &warn,
             },
         )?;
+        bound_pictures(&mut history, &profile.pictures, pictures)?;
+        let room = cap::room(model, cap::estimate(request, &history));
         let call = Call {
             request,
             effort,
-            cap: cap::cap(
-                request.config.max_tokens,
-                model,
-                cap::estimate(request, &history),
-            ),
+            cap: request
+                .config
+                .max_tokens
+                .unwrap_or(model.max_tokens)
+                .min(room),
+            room,
         };
         let mut http = P::request(profile, model, &call, &history, pictures)?;
         add_headers(&mut http.headers, &profile.headers);
         http.timeout_ms = http.timeout_ms.or(profile.timeout_ms);
+        let mut protocol = P::default();
+        protocol.begin(profile, model, &history);
         let out = Emitter::new(Target {
             api: P::API,
             provider: profile.provider.clone(),
@@ -160,8 +168,9 @@ impl<P: Protocol> Adapter<P> {
             status: 0,
             headers: Vec::new(),
             error_body: Vec::new(),
+            opening: Opening::default(),
             events: sse::Events::default(),
-            protocol: P::default(),
+            protocol,
             out,
         }))
     }
@@ -228,7 +237,7 @@ impl<P: Protocol> Attempt<P> {
             let room = ERROR_BODY - self.error_body.len();
             self.error_body
                 .extend_from_slice(&data[..data.len().min(room)]);
-        } else if !self.out.is_over() {
+        } else if !self.out.is_over() && self.opening.push(data) {
             self.stream(data);
         }
         self.out.take()
@@ -236,7 +245,9 @@ impl<P: Protocol> Attempt<P> {
 
     fn stream(&mut self, data: &[u8]) {
         let (protocol, out) = (&mut self.protocol, &mut self.out);
+        let opening = &mut self.opening;
         self.events.push(data, |event| {
+            opening.is_stream();
             let goes_on = protocol.event(event, out);
             if !goes_on && !out.is_over() {
                 protocol.end(out);
@@ -266,6 +277,9 @@ impl<P: Protocol> Attempt<P> {
             let failure = Failure::new(classify::of_text(text), text);
             self.out
                 .fail_as(&failure.of_response(self.status, &self.headers));
+        } else if let Some(failure) = self.opening.failure(&self.provider) {
+            // That it was no stream is known whatever its end.
+            self.out.fail_as(&failure);
         } else if matches!(cause, EndCause::Complete) {
             if P::FLUSHES {
                 let (protocol, out) = (&mut self.protocol, &mut self.out);
@@ -282,14 +296,17 @@ impl<P: Protocol> Attempt<P> {
     }
 }
 
-/// The profile's headers, over those of the protocol but not over `user-agent`.
+/// The profile's headers, over those of the protocol but not over `user-agent`;
+/// an empty value takes the protocol's away.
 fn add_headers(headers: &mut Vec<(String, String)>, own: &[(String, String)]) {
     for (name, value) in own {
         if name.eq_ignore_ascii_case("user-agent") {
             continue;
         }
         headers.retain(|(key, _)| !key.eq_ignore_ascii_case(name));
-        headers.push((name.to_ascii_lowercase(), value.clone()));
+        if !value.is_empty() {
+            headers.push((name.to_ascii_lowercase(), value.clone()));
+        }
     }
     headers.retain(|(name, _)| !name.eq_ignore_ascii_case("user-agent"));
     headers.push(("user-agent".to_owned(), "{user-agent}".to_owned()));
@@ -308,6 +325,20 @@ pub fn with<P: Protocol, T>(
         };
         Ok(work(adapter))
     })
+}
+
+/// A line for the host's log.
+fn warn(why: &str) {
+    #[cfg(target_family = "wasm")]
+    guest_support::log::write(guest_support::log::Level::Warn, why);
+    // Natively there is no host: tests look here.
+    #[cfg(not(target_family = "wasm"))]
+    WARNINGS.with_borrow_mut(|warnings| warnings.push(why.to_owned()));
+}
+
+#[cfg(not(target_family = "wasm"))]
+thread_local! {
+    pub(crate) static WARNINGS: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Refuses every picture.
@@ -346,7 +377,7 @@ macro_rules! component {
 
         const _: () = {
             use $crate::bindings::exports::dsh::plugin::llm_adapter as contract;
-            use $crate::component::{Adapter, NoPictures, with};
+            use $crate::component::{Adapter, HostPictures, with};
 
             ::std::thread_local! {
                 static STATE: ::std::cell::RefCell<Option<Adapter<$protocol>>> =
@@ -365,7 +396,7 @@ macro_rules! component {
                 }
 
                 fn open(request: $crate::GenerateRequest) -> Result<u32, $crate::Error> {
-                    with(&STATE, |adapter| adapter.open(&request, &mut NoPictures))?
+                    with(&STATE, |adapter| adapter.open(&request, &mut HostPictures))?
                 }
 
                 fn next(attempt: u32) -> Result<contract::Action, $crate::Error> {

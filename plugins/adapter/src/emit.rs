@@ -43,6 +43,9 @@ pub struct Usage {
     pub cache_write: u64,
 }
 
+/// Bytes that a call's id or name may have: both are repeated with each delta.
+const MAX_NAME: usize = 64 * 1024;
+
 /// Takes what a protocol understands of a stream, and makes chunks of it.
 #[derive(Debug)]
 pub struct Emitter {
@@ -108,16 +111,20 @@ impl Emitter {
 
     fn open(&mut self, kind: Kind, id: &str, name: &str) -> usize {
         let at = self.blocks.len();
+        let (id, name) = (self.bounded(id), self.bounded(name));
         self.blocks.push(Block {
             kind,
             text: String::new(),
-            id: id.to_owned(),
-            name: name.to_owned(),
+            id,
+            name,
             open: true,
             signature: None,
             redacted: false,
         });
         let block_type = kind.name();
+        if self.over {
+            return at;
+        }
         self.out.push(format!(
             r#"{{"type":"block-start","index":{at},"blockType":"{block_type}"}}"#
         ));
@@ -130,6 +137,9 @@ impl Emitter {
         let Some(block) = self.blocks.get_mut(at).filter(|block| block.open) else {
             return;
         };
+        if self.over {
+            return;
+        }
         block.text.push_str(delta);
         let mut chunk = String::with_capacity(delta.len() + 96);
         chunk.push_str(match block.kind {
@@ -168,14 +178,31 @@ impl Emitter {
 
     /// Makes a call's id or name known; both escaped.
     pub fn set_call(&mut self, at: usize, id: Option<&str>, name: Option<&str>) {
+        let (id, name) = (
+            id.map(|id| self.bounded(id)),
+            name.map(|name| self.bounded(name)),
+        );
         if let Some(block) = self.blocks.get_mut(at) {
             if let Some(id) = id {
-                id.clone_into(&mut block.id);
+                block.id = id;
             }
             if let Some(name) = name {
-                name.clone_into(&mut block.name);
+                block.name = name;
             }
         }
+    }
+
+    /// A call's id or name; one that is absurdly long fails the attempt.
+    fn bounded(&mut self, text: &str) -> String {
+        if text.len() > MAX_NAME {
+            let message = format!(
+                "the stream has a tool call whose id or name has {} bytes",
+                text.len()
+            );
+            self.fail_as(&Failure::new("MALFORMED_RESPONSE", message));
+            return String::new();
+        }
+        text.to_owned()
     }
 
     /// What the provider needs back of this block, escaped.
@@ -234,6 +261,9 @@ impl Emitter {
             return;
         };
         block.open = false;
+        if self.over {
+            return;
+        }
         text.clone_into(&mut block.text);
         let content = Object::new().string("type", block.kind.name());
         let content = if block.kind == Kind::Call {

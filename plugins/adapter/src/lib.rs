@@ -12,12 +12,14 @@
 
 pub mod arguments;
 pub mod body;
+mod bound;
 pub mod cap;
 pub mod classify;
 pub mod component;
 pub mod emit;
 pub mod failure;
 pub mod history;
+pub mod opening;
 pub mod profile;
 pub mod sse;
 #[cfg(any(test, feature = "testing"))]
@@ -79,6 +81,9 @@ pub struct Call<'a> {
     pub effort: Option<&'a str>,
     /// Tokens that the answer may have, as the body is to say (§7.2).
     pub cap: u32,
+    /// Tokens that the model's window leaves after the request; at least 1. A
+    /// protocol that adds to the cap, for thinking, stays within it.
+    pub room: u32,
 }
 
 /// A wire protocol; a value is the state of one attempt's stream.
@@ -111,6 +116,9 @@ pub trait Protocol: Default {
         history: &[Entry<'_>],
         pictures: &mut dyn Pictures,
     ) -> Result<HttpRequest, Error>;
+
+    /// Called once, before the first event, for what a stream's meaning depends on.
+    fn begin(&mut self, _profile: &Profile, _model: &Model, _history: &[Entry<'_>]) {}
 
     /// Takes in one event; false: nothing after it counts. It has called
     /// [`Emitter::finish`] or [`Emitter::fail`] then, or [`Protocol::end`] is

@@ -6,6 +6,7 @@
 mod arrows;
 mod compaction;
 mod configuration;
+mod credentials;
 mod differences;
 mod doctor;
 mod errors;
@@ -39,5 +40,6 @@ mod signals;
 mod support;
 mod titles;
 mod told;
+mod transport;
 mod views;
 mod whole_runs;

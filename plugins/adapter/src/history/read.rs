@@ -2,6 +2,7 @@
 //! cannot take, [`super::transform`] changes.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 use guest_support::json::Json;
 use guest_support::{Error, error};
@@ -34,8 +35,8 @@ pub(super) fn read<'a>(
 #[derive(Default)]
 struct Reader<'a> {
     entries: Vec<Entry<'a>>,
-    /// Ids and names of the calls so far.
-    calls: Vec<(Cow<'a, str>, Cow<'a, str>)>,
+    /// Names of the calls so far, by id.
+    calls: HashMap<Cow<'a, str>, Cow<'a, str>>,
 }
 
 impl<'a> Reader<'a> {
@@ -65,7 +66,7 @@ impl<'a> Reader<'a> {
 
     fn result(&self, block: Json<'a>) -> Entry<'a> {
         let call_id = member(block, "toolCallId");
-        let known = self.calls.iter().rev().find(|(id, _)| *id == call_id);
+        let known = self.calls.get(&call_id);
         let mut parts = Vec::new();
         for block in block.get("content").into_iter().flat_map(Json::items) {
             piece(block, &mut parts);
@@ -77,7 +78,7 @@ impl<'a> Reader<'a> {
             parts = vec![Piece::Text(Cow::Borrowed(NO_OUTPUT))];
         }
         Entry::Result {
-            tool_name: known.map_or(Cow::Borrowed(UNKNOWN_TOOL), |(_, name)| name.clone()),
+            tool_name: known.map_or(Cow::Borrowed(UNKNOWN_TOOL), Cow::clone),
             call_id,
             parts,
             is_error: block.get("isError").and_then(Json::bool) == Some(true),
@@ -105,7 +106,7 @@ impl<'a> Reader<'a> {
         let mut calls = 0;
         for block in &blocks {
             if let Block::Call { id, name, .. } = block {
-                self.calls.push((id.clone(), name.clone()));
+                self.calls.insert(id.clone(), name.clone());
                 calls += 1;
             }
         }

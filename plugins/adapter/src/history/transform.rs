@@ -1,6 +1,7 @@
 //! What the target cannot take of the entries, changed (spec/llm.md §7.3).
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 use super::{Assistant, Block, Entry, Piece, Target};
 
@@ -53,7 +54,7 @@ struct Out<'a> {
     /// Calls without a result yet: id and name.
     open: Vec<(Cow<'a, str>, Cow<'a, str>)>,
     /// Ids that the target does not take, and what they became.
-    names: Vec<(Cow<'a, str>, String)>,
+    names: HashMap<Cow<'a, str>, String>,
 }
 
 impl<'a> Out<'a> {
@@ -117,8 +118,7 @@ impl<'a> Out<'a> {
     fn rename(&mut self, id: Cow<'a, str>, target: &Target<'_>) -> Cow<'a, str> {
         match (target.call_id)(&id).filter(|new| *new != *id) {
             Some(new) => {
-                self.names.retain(|(old, _)| *old != id);
-                self.names.push((id, new.clone()));
+                self.names.insert(id, new.clone());
                 Cow::Owned(new)
             }
             None => id,
@@ -126,8 +126,8 @@ impl<'a> Out<'a> {
     }
 
     fn renamed(&self, id: Cow<'a, str>) -> Cow<'a, str> {
-        match self.names.iter().find(|(old, _)| *old == id) {
-            Some((_, new)) => Cow::Owned(new.clone()),
+        match self.names.get(&id) {
+            Some(new) => Cow::Owned(new.clone()),
             None => id,
         }
     }

@@ -1,6 +1,8 @@
 //! Routes that an adapter knows without being told. Data, in the shape of
-//! profiles: `{ROUTE: {displayName?, baseURL, credential?, compat?, models: [{id,
-//! name?, contextWindow, maxTokens, input, reasoningEfforts?, baseURL?, compat?}]}}`.
+//! profiles: `{ROUTE: {displayName?, baseURL, credential?, headers?, compat?, models:
+//! [{id, name?, contextWindow, maxTokens, input, reasoningEfforts?, baseURL?,
+//! compat?}]}}`; here `reasoningEfforts: true` says the usual levels, spelled as
+//! they are called, and that it need not think.
 //! It is read where a route is configured, and only that route's part.
 
 use guest_support::json::Json;

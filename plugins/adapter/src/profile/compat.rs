@@ -22,6 +22,8 @@ pub enum Takes {
     Flag,
     /// One of these texts.
     OneOf(&'static [&'static str]),
+    /// A text that is not empty.
+    Text,
     /// An object, which the protocol reads.
     Object,
 }
@@ -97,6 +99,11 @@ impl Takes {
                 .is_object()
                 .then_some(())
                 .ok_or("an object".to_owned()),
+            Takes::Text => value
+                .string()
+                .filter(|text| !text.is_empty())
+                .map(|_| ())
+                .ok_or("a text".to_owned()),
             Takes::OneOf(texts) => value
                 .string()
                 .filter(|text| texts.contains(&&**text))

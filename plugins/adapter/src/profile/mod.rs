@@ -104,22 +104,8 @@ impl Profile {
             .iter()
             .find(|model| model.id == id)
             .ok_or_else(|| {
-                let known: Vec<_> = self
-                    .models
-                    .iter()
-                    .take(8)
-                    .map(|model| model.id.as_str())
-                    .collect();
-                let more = if self.models.len() > known.len() {
-                    ", ..."
-                } else {
-                    ""
-                };
-                let message = format!(
-                    "{} has no model {id}; it has {}{more}",
-                    self.provider,
-                    known.join(", ")
-                );
+                // The host adds which names are near.
+                let message = format!("{} has no model {id}", self.provider);
                 error("UNKNOWN_MODEL", message)
             })
     }

@@ -120,7 +120,7 @@ impl Profile {
             ));
         }
         one_of(json, "transport", TRANSPORTS)?;
-        whole(json, "websocketConnectTimeoutMs", MAX_TIMEOUT_MS)?;
+        timeout(json, "websocketConnectTimeoutMs")?;
         let mut profile = Self {
             provider: provider.to_owned(),
             name: string(json, "displayName")?
@@ -130,7 +130,7 @@ impl Profile {
             base_url,
             credential: string(json, "apiKeyEnv")?
                 .or_else(|| known.and_then(|known| text(known, "credential"))),
-            headers: headers(json)?,
+            headers: headers(json, known)?,
             reasoning: one_of(json, "reasoning", &LEVELS)?,
             budgets: budgets(json)?,
             cache: match one_of(json, "cacheRetention", &["none", "short", "long"])?.as_deref() {
@@ -138,9 +138,8 @@ impl Profile {
                 Some("long") => Cache::Long,
                 _ => Cache::Short,
             },
-            timeout_ms: whole(json, "timeoutMs", MAX_TIMEOUT_MS)?.map(|ms| ms as u32),
-            idle_timeout_ms: whole(json, "streamIdleTimeoutMs", MAX_TIMEOUT_MS)?
-                .unwrap_or(IDLE_TIMEOUT_MS),
+            timeout_ms: timeout(json, "timeoutMs")?.map(|ms| ms as u32),
+            idle_timeout_ms: timeout(json, "streamIdleTimeoutMs")?.unwrap_or(IDLE_TIMEOUT_MS),
             retry_policy: json
                 .get("retryPolicy")
                 .map(|policy| match policy.is_object() {
@@ -281,7 +280,11 @@ fn model(
             found.vision = vision;
         }
         if let Some(efforts) = layer.get("reasoningEfforts") {
-            found.efforts = efforts_of(efforts).map_err(named)?;
+            found.efforts = if key.is_empty() && efforts.bool() == Some(true) {
+                Some(usual_efforts())
+            } else {
+                efforts_of(efforts).map_err(named)?
+            };
         }
         if !key.is_empty() {
             let compat = format!("{key}.compat");
@@ -291,6 +294,18 @@ fn model(
         }
     }
     Ok(found)
+}
+
+/// What the catalogue means by `true`.
+fn usual_efforts() -> Efforts {
+    let level = |level: &'static str| (level, Some(level.to_owned()));
+    Efforts(vec![
+        ("off", None),
+        level("minimal"),
+        level("low"),
+        level("medium"),
+        level("high"),
+    ])
 }
 
 fn efforts_of(json: Json<'_>) -> Result<Option<Efforts>, String> {
@@ -355,16 +370,17 @@ fn input(json: Json<'_>, key: &str) -> Result<Option<bool>, String> {
     Ok(vision)
 }
 
-fn headers(json: Json<'_>) -> Result<Vec<(String, String)>, String> {
-    let Some(headers) = json.get("headers") else {
-        return Ok(Vec::new());
-    };
-    if !headers.is_object() {
-        return Err("headers must be an object, {NAME: value}".to_owned());
-    }
-    headers
-        .members()
-        .map(|(name, value)| {
+/// The person's over the catalogue's.
+fn headers(json: Json<'_>, known: Option<Json<'_>>) -> Result<Vec<(String, String)>, String> {
+    let mut found: Vec<(String, String)> = Vec::new();
+    for headers in [known, Some(json)] {
+        let Some(headers) = headers.and_then(|layer| layer.get("headers")) else {
+            continue;
+        };
+        if !headers.is_object() {
+            return Err("headers must be an object, {NAME: value}".to_owned());
+        }
+        for (name, value) in headers.members() {
             let name = guest_support::json::unescape(name).into_owned();
             let token =
                 |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
@@ -375,9 +391,11 @@ fn headers(json: Json<'_>) -> Result<Vec<(String, String)>, String> {
                 .string()
                 .filter(|value| !value.contains(['\r', '\n', '\0']))
                 .ok_or_else(|| format!("headers.{name} must be a text on one line"))?;
-            Ok((name, value.into_owned()))
-        })
-        .collect()
+            found.retain(|(key, _)| !key.eq_ignore_ascii_case(&name));
+            found.push((name, value.into_owned()));
+        }
+    }
+    Ok(found)
 }
 
 fn budgets(json: Json<'_>) -> Result<Budgets, String> {
@@ -470,6 +488,21 @@ fn whole(json: Json<'_>, key: &str, max: u64) -> Result<Option<u64>, String> {
                         "{key} must be a whole number above 0, and no more than {}",
                         max.min((1 << 53) - 1)
                     )
+                })
+        })
+        .transpose()
+}
+
+/// Milliseconds above 0, a part of one counted as one.
+fn timeout(json: Json<'_>, key: &str) -> Result<Option<u64>, String> {
+    json.get(key)
+        .map(|value| {
+            value
+                .number()
+                .filter(|ms| *ms > 0.0 && *ms <= MAX_TIMEOUT_MS as f64)
+                .map(|ms| ms.ceil() as u64)
+                .ok_or_else(|| {
+                    format!("{key} must be milliseconds above 0, and no more than {MAX_TIMEOUT_MS}")
                 })
         })
         .transpose()
