@@ -67,7 +67,7 @@ async fn run(
         "provider": case.provider(),
         "origins": [mock.base_url()],
         "credential": case.credential(),
-    }]});
+    }], "pictures": true});
     let row = Row {
         id: String::from("llm"),
         component: Arc::clone(component),
