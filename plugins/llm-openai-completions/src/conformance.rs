@@ -15,3 +15,8 @@ fn requests_are_as_recorded() {
 fn chunks_are_as_recorded_however_the_body_is_cut() {
     testing::chunks_are_as_recorded::<Framed<Completions>>(&testing::cases(API, 24));
 }
+
+#[test]
+fn the_catalogue_is_sound() {
+    testing::the_catalogue_is_sound::<Completions>();
+}

@@ -16,3 +16,7 @@ adapter_support::component!(Completions);
 
 #[cfg(test)]
 mod conformance;
+#[cfg(test)]
+mod request_tests;
+#[cfg(test)]
+mod servers_tests;

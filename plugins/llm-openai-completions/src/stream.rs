@@ -44,6 +44,7 @@ pub struct Completions {
 impl Protocol for Completions {
     const API: &'static str = "openai-completions";
     const SWITCHES: &'static [Switch] = dialect::SWITCHES;
+    const CATALOGUE: &'static str = include_str!("../../adapter/catalogue/openai-completions.json");
 
     /// Ids of the responses protocol have two halves; OpenAI's own are short.
     fn call_id(_model: &Model, profile: &Profile, id: &str) -> Option<String> {
@@ -136,7 +137,8 @@ impl Protocol for Completions {
 
 impl Completions {
     fn take(&mut self, payload: Json<'_>, out: &mut Emitter) {
-        if let Some(error) = payload.some("error") {
+        let is_error = payload.get("object").and_then(Json::escaped) == Some("error");
+        if let Some(error) = payload.some("error").or(is_error.then_some(payload)) {
             let (message, detail) = error_words(error);
             let message = message.unwrap_or_else(|| shown(error.raw()));
             out.fail_as(&Failure::new(classify::of_text(&detail), message));
