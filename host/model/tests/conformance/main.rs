@@ -27,11 +27,7 @@ use llm_differences::Differences;
 pub(crate) const USER_AGENT: &str = "dsh/test (+https://dsh.example)";
 
 /// Protocols of the data without a component so far.
-const MISSING: [&str; 3] = [
-    "anthropic-messages",
-    "openai-completions",
-    "openai-responses",
-];
+const MISSING: [&str; 2] = ["openai-completions", "openai-responses"];
 
 /// Cuts beside the recorded one: bytes, odd pieces that part lines and characters, large ones.
 const CUTS: [Option<&[usize]>; 5] = [None, Some(&[1]), Some(&[7]), Some(&[64]), Some(&[5, 3, 11])];
@@ -71,7 +67,7 @@ async fn run(
         "provider": case.provider(),
         "origins": [mock.base_url()],
         "credential": case.credential(),
-    }]});
+    }], "pictures": true});
     let row = Row {
         id: String::from("llm"),
         component: Arc::clone(component),
