@@ -1,4 +1,5 @@
-//! What a check finds: a line for people, and how bad it is.
+//! What a check finds: a line for people, and how bad it is; and which of the
+//! names that there are they may have meant ([`nearest()`]).
 //!
 //! Each crate that can say of this machine, or of the files in `$DSH_HOME`,
 //! whether `dsh` will work with them has a `check` that gives [`Finding`]s. A
@@ -7,6 +8,10 @@
 //! doctor` runs all of them at once and prints them.
 
 #![forbid(unsafe_code)]
+
+mod nearest;
+
+pub use nearest::{did_you_mean, nearest};
 
 use std::fmt;
 

@@ -15,6 +15,7 @@ mod exit;
 mod headless;
 mod kv;
 mod left_out;
+mod models;
 mod open;
 #[cfg(test)]
 mod played_tests;
@@ -72,6 +73,7 @@ fn start(arguments: impl Iterator<Item = OsString>) -> Result<u8, exit::Failure>
         Launch::DumpDefault { profile } => boot::dump_default(&profile),
         Launch::Doctor(arguments) => doctor::main(&arguments),
         Launch::Sessions(arguments) => sessions::main(&arguments),
+        Launch::Credentials(arguments) => credentials::main(&arguments),
         Launch::Plugin(arguments) => plugin::main(&arguments),
         Launch::Boot(boot) => headless::main(&boot),
     }

@@ -14,8 +14,8 @@ use dsh_agent::{
     Agent, AgentConfig, CallIdentity, Durability, EventSink, InboxPort, JournalPort, LlmPort, Log,
     Parts, Preset, RowWatch, SessionPort, SystemClock, pin_permissions,
 };
-use dsh_http::{Allowed, Client, ClientConfig, Origin, Reach};
-use dsh_model::{ComponentAdapter, Gateway, Models, RouteGrant};
+use dsh_http::{Client, ClientConfig};
+use dsh_model::{Gateway, Models};
 use dsh_plugin::port::{PortSet, Watch};
 use dsh_profile::{Composition, CredentialStore, Environment, PluginData, Row};
 use dsh_sandbox::{Mode, RunnerKind, Sandbox, SandboxConfig, SessionConfig, SessionSandbox};
@@ -27,6 +27,7 @@ use crate::boot::{self, Composed, Mount, proxies};
 use crate::credentials::FromStore;
 use crate::exit::Failure;
 use crate::kv::SessionKv;
+use crate::models::{self, Nobody, Offer};
 use crate::open;
 use crate::projections;
 use crate::report;
@@ -98,7 +99,7 @@ impl Run {
         };
         let llm = LlmPort::new(
             Arc::clone(&log),
-            auxiliary(&mounts, &gateway),
+            auxiliary(composed, &mounts, &gateway),
             identity(ports.clone()),
             &route.model.provider,
             &route.model.model,
@@ -335,6 +336,7 @@ fn models(
             composed.left_out.row(&mount.row, &reason)?;
         }
     }
+    let _ = models.register(Nobody::serves(&composed.rows.unserved, &models), &[]);
     let serves = |mount: &Mount| {
         let subscriptions = mount.mounted.subscriptions().iter();
         let mut events = subscriptions.map(|own| own.event.as_str());
@@ -350,56 +352,34 @@ fn models(
             "nothing serves {asked:?}, the provider of the chosen model: {reason}"
         )));
     }
+    // Of the one that is asked it is the answer's to say.
+    for (provider, problem) in models::problems(&models) {
+        if provider != asked {
+            composed.left_out.note(format_args!(
+                "provider {provider} cannot be called: {problem}"
+            ))?;
+        }
+    }
     Ok(models)
 }
 
 /// The same routes for calls beside the loop, with adapter instances of their
 /// own, which are made when somebody asks. What is left out was said already.
-fn auxiliary(mounts: &[Mount], gateway: &Arc<Gateway>) -> Arc<Models> {
+fn auxiliary(composed: &Composed, mounts: &[Mount], gateway: &Arc<Gateway>) -> Arc<Models> {
     let models = Models::new(Arc::clone(gateway));
     for mount in mounts {
         let _ = register(&models, mount);
     }
+    let _ = models.register(Nobody::serves(&composed.rows.unserved, &models), &[]);
     Arc::new(models)
 }
 
 fn register(models: &Models, mount: &Mount) -> Result<(), String> {
-    let Some(adapter) = ComponentAdapter::new(&mount.mounted) else {
+    let Some(Offer { adapter, grants }) = Offer::of(mount)? else {
         return Ok(());
     };
-    let registered = models.register(Arc::new(adapter), &route_grants(mount)?);
-    registered.map_err(|error| error.to_string())
-}
-
-/// The routes that a row was granted, by plugins.md `route`.
-fn route_grants(mount: &Mount) -> Result<Vec<RouteGrant>, String> {
-    let written = mount.row.endpoint.as_deref();
-    let written = written.filter(|url| !url.trim().is_empty());
-    // The URL itself is not repeated: a password may stand in it.
-    let written = written.map(Origin::parse).transpose().map_err(|error| {
-        format!(
-            "baseURL: {error}; set it, or the variable that it comes from (DEEPSEEK_BASE_URL), \
-             to an address like https://api.deepseek.com"
-        )
-    })?;
-    let allowed = |url: &String| {
-        // An origin that is none permits nothing.
-        let origin = Origin::parse(url).ok()?;
-        // What a person wrote may be a server of their own.
-        let reach = if written.as_ref() == Some(&origin) {
-            Reach::Named
-        } else {
-            Reach::Public
-        };
-        Some(Allowed { origin, reach })
-    };
-    let routes = mount.mounted.grants().routes().iter();
-    let grants = routes.map(|route| RouteGrant {
-        provider: route.provider.clone(),
-        origins: route.origins.iter().filter_map(allowed).collect(),
-        credential: route.credential.clone(),
-    });
-    Ok(grants.collect())
+    let registered = models.register(adapter, &grants);
+    registered.map(drop).map_err(|error| error.to_string())
 }
 
 fn tools(

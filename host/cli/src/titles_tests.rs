@@ -14,7 +14,8 @@ fn row(config: Value) -> Row {
         plugin: None,
         locked_grants: false,
         locked_limits: false,
-        endpoint: None,
+        dormant: false,
+        endpoints: Vec::new(),
         origin: String::new(),
         patched_by: vec![],
     }

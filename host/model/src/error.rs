@@ -1,5 +1,7 @@
 //! What fails before a stream starts. What fails in one is its `finish` chunk.
 
+use dsh_check::did_you_mean;
+
 use crate::failure::{LlmFailure, code};
 
 /// A route that cannot be registered, or a call that cannot be prepared.
@@ -40,16 +42,33 @@ pub enum ModelError {
         reason: String,
     },
     /// No adapter serves the route.
-    #[error("no adapter serves the provider {route:?}; there are: {}", list(known))]
+    #[error(
+        "no adapter serves the provider {route:?}{}; there are: {}; `dsh models` shows each, and \
+         why one cannot be called",
+        did_you_mean(route, known.iter().map(String::as_str)),
+        list(known)
+    )]
     NoAdapter {
         /// The provider's name.
         route: String,
         /// Those that are served.
         known: Vec<String>,
     },
+    /// The route is known, and its configuration is wrong.
+    #[error("the provider {route} cannot be called: {problem}")]
+    InvalidConfig {
+        /// The provider's name.
+        route: String,
+        /// What is wrong, and what to do.
+        problem: String,
+    },
+    /// Whoever registered the routes has taken them back.
+    #[error("the registration of these routes was disposed of; register them again")]
+    RegistrationDisposed,
     /// The model does not think like that.
     #[error(
-        "{route}/{model} does not take the reasoning effort {effort:?}; it takes: {}",
+        "{route}/{model} does not take the reasoning effort {effort:?}{}; it takes: {}",
+        did_you_mean(effort, efforts.iter().map(String::as_str)),
         list(efforts)
     )]
     UnsupportedReasoningEffort {
@@ -93,6 +112,8 @@ impl ModelError {
             Self::InvalidCatalog { .. } => "INVALID_CATALOG",
             Self::InvalidModelInfo { code, .. } => code,
             Self::NoAdapter { .. } => "NO_ADAPTER",
+            Self::InvalidConfig { .. } => "INVALID_CONFIG",
+            Self::RegistrationDisposed => "REGISTRATION_DISPOSED",
             Self::UnsupportedReasoningEffort { .. } => "UNSUPPORTED_REASONING_EFFORT",
             Self::InvalidPreparedCall { .. } => "INVALID_PREPARED_CALL",
             Self::Adapter(failure) => &failure.code,

@@ -5,11 +5,14 @@
 //! [`Gateway`]. A prepared call is consumed by its one use, so the configuration
 //! that was prepared is the one that runs.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::borrow::Cow;
+use std::sync::Arc;
 
+use async_trait::async_trait;
+use dsh_check::did_you_mean;
 use dsh_plugin::CallContext;
 use dsh_plugin::api::CallConfig;
-use dsh_session::Json;
+use dsh_session::{Json, Value};
 
 use crate::adapter::Adapter;
 use crate::error::ModelError;
@@ -18,6 +21,7 @@ use crate::failure::LlmFailure;
 use crate::history::View;
 use crate::info::ModelInfo;
 use crate::outgoing::{Gateway, RouteGrant};
+use crate::registration::{Entries, Registration};
 use crate::request::Request;
 use crate::retry::RetryPolicy;
 use crate::route::Route;
@@ -60,7 +64,16 @@ impl AdapterDefaults {
 /// The routes of one agent.
 pub struct Models {
     gateway: Arc<Gateway>,
-    entries: RwLock<Vec<Arc<Entry>>>,
+    entries: Arc<Entries>,
+    refresh: Option<Arc<dyn Refresh>>,
+}
+
+/// Brings the routes up to date before a call is prepared: what a person changed
+/// meanwhile counts for the next request, and no stream that runs is touched.
+#[async_trait]
+pub trait Refresh: Send + Sync {
+    /// Called for every call; has to be cheap where nothing changed.
+    async fn refresh(&self);
 }
 
 /// A route with who serves it and where it may go.
@@ -68,6 +81,8 @@ pub(crate) struct Entry {
     pub(crate) route: Route,
     pub(crate) grant: Option<RouteGrant>,
     pub(crate) adapter: Arc<dyn Adapter>,
+    /// Of the registration that it belongs to.
+    pub(crate) registration: u64,
 }
 
 impl Models {
@@ -76,12 +91,21 @@ impl Models {
     pub fn new(gateway: Arc<Gateway>) -> Self {
         Self {
             gateway,
-            entries: RwLock::default(),
+            entries: Arc::default(),
+            refresh: None,
         }
     }
 
+    /// With somebody who keeps the routes up to date.
+    #[must_use]
+    pub fn refreshed_by(mut self, refresh: Arc<dyn Refresh>) -> Self {
+        self.refresh = Some(refresh);
+        self
+    }
+
     /// Adds all routes of an adapter, or none. A route without a grant can be
-    /// prepared, and its exchanges are refused with the grant that is missing.
+    /// prepared, and its exchanges are refused with the grant that is missing. The
+    /// registration changes what was added; dropping it changes nothing.
     ///
     /// # Errors
     /// [`ModelError::InvalidAdapter`], [`ModelError::DuplicateAdapter`].
@@ -89,47 +113,8 @@ impl Models {
         &self,
         adapter: impl Adapter + 'static,
         grants: &[RouteGrant],
-    ) -> Result<(), ModelError> {
-        let adapter: Arc<dyn Adapter> = Arc::new(adapter);
-        let mut new: Vec<Arc<Entry>> = Vec::new();
-        for text in adapter.list_routes() {
-            let route = Route::parse(&text)?;
-            let grant = grants
-                .iter()
-                .find(|grant| grant.provider == route.provider)
-                .cloned();
-            if new
-                .iter()
-                .any(|entry| entry.route.provider == route.provider)
-            {
-                return Err(ModelError::DuplicateAdapter {
-                    route: route.provider,
-                });
-            }
-            new.push(Arc::new(Entry {
-                route,
-                grant,
-                adapter: Arc::clone(&adapter),
-            }));
-        }
-        if new.is_empty() {
-            return Err(ModelError::InvalidAdapter(String::from(
-                "it serves no route",
-            )));
-        }
-        let mut entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
-        for entry in &new {
-            if entries
-                .iter()
-                .any(|known| known.route.provider == entry.route.provider)
-            {
-                return Err(ModelError::DuplicateAdapter {
-                    route: entry.route.provider.clone(),
-                });
-            }
-        }
-        entries.extend(new);
-        Ok(())
+    ) -> Result<Registration, ModelError> {
+        self.entries.add(Arc::new(adapter), grants)
     }
 
     /// The providers, in order of registration.
@@ -170,7 +155,16 @@ impl Models {
         ctx: &CallContext,
         config: CallConfig,
     ) -> Result<PreparedCall, ModelError> {
+        if let Some(refresh) = &self.refresh {
+            refresh.refresh().await;
+        }
         let entry = self.find(&config.provider)?;
+        if let Some(problem) = &entry.route.problem {
+            return Err(ModelError::InvalidConfig {
+                route: config.provider,
+                problem: problem.clone(),
+            });
+        }
         if ctx.cancel.is_cancelled() {
             return Err(LlmFailure::aborted().into());
         }
@@ -180,9 +174,11 @@ impl Models {
             .await
             .map_err(|failure| {
                 if ctx.cancel.is_cancelled() {
-                    LlmFailure::aborted()
-                } else {
-                    failure
+                    return LlmFailure::aborted();
+                }
+                match failure.code.as_str() {
+                    UNKNOWN_MODEL => with_others(failure, &config, &self.entries()),
+                    _ => failure,
                 }
             })?;
         if let Some(field) = changed(&config, &prepared.config) {
@@ -217,10 +213,7 @@ impl Models {
     }
 
     fn entries(&self) -> Vec<Arc<Entry>> {
-        self.entries
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.entries.all()
     }
 
     fn find(&self, provider: &str) -> Result<Arc<Entry>, ModelError> {
@@ -237,6 +230,35 @@ impl Models {
                     .collect(),
             })
     }
+}
+
+/// An adapter that serves what it lists and nothing else says so with this code.
+const UNKNOWN_MODEL: &str = "UNKNOWN_MODEL";
+
+/// An adapter's refusal of a model, with those that may have been meant: its own by
+/// their names, and the providers that have one of this name.
+fn with_others(mut failure: LlmFailure, config: &CallConfig, entries: &[Arc<Entry>]) -> LlmFailure {
+    let ids = |entry: &Entry| -> Vec<String> {
+        let models = entry.route.models.iter();
+        let id = |model: &Json| model.get("id").and_then(Value::text).map(Cow::into_owned);
+        models.filter_map(id).collect()
+    };
+    let mut elsewhere = Vec::new();
+    for entry in entries {
+        let provider = &entry.route.provider;
+        let ids = ids(entry);
+        if *provider == config.provider {
+            let hint = did_you_mean(&config.model, ids.iter().map(String::as_str));
+            failure.message = failure.message.trim_end_matches('.').to_owned() + &hint;
+        } else if ids.contains(&config.model) {
+            elsewhere.push(format!("{provider}/{}", config.model));
+        }
+    }
+    if !elsewhere.is_empty() {
+        failure.message += &format!("; there is {}", elsewhere.join(", "));
+    }
+    failure.message += "; `dsh models` lists what there is";
+    failure
 }
 
 /// The field that was changed though it was set, or is not the adapter's to fill in.

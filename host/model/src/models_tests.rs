@@ -240,3 +240,73 @@ fn the_models_of_a_provider_are_listed_as_they_are() {
     );
     assert_eq!(models.list_models("b").unwrap_err().code(), "NO_ADAPTER");
 }
+
+#[tokio::test]
+async fn a_route_with_a_problem_is_known_and_cannot_be_called() {
+    let models = models();
+    let route = r#"{"provider":"a","name":"A","problem":"it has no baseURL; set it"}"#;
+    models.register(fake(&[route]), &[]).unwrap();
+    assert_eq!(models.providers()[0].id, "a");
+    let error = models.prepare(&CallContext::default(), config("a")).await;
+    let error = error.unwrap_err();
+    assert_eq!(error.code(), "INVALID_CONFIG");
+    assert!(error.to_string().contains("it has no baseURL; set it"));
+}
+
+#[tokio::test]
+async fn an_unknown_name_is_answered_with_those_that_are_near() {
+    let models = models();
+    let routes = [
+        r#"{"provider":"openai","models":[{"id":"gpt-5","name":"x"},{"id":"o3","name":"x"}]}"#,
+        r#"{"provider":"router","models":[{"id":"unknown","name":"x"}]}"#,
+    ];
+    models.register(fake(&routes), &[]).unwrap();
+    let ctx = CallContext::default();
+    let told = |config| async {
+        let error = models.prepare(&ctx, config).await.unwrap_err();
+        format!("{} {error}", error.code())
+    };
+    let error = told(config("opnai")).await;
+    assert!(error.starts_with("NO_ADAPTER"), "{error}");
+    assert!(error.contains("did you mean openai?") && error.contains("`dsh models`"));
+    // The model stands under another provider.
+    let unknown = CallConfig {
+        model: String::from("unknown"),
+        ..config("openai")
+    };
+    let error = told(unknown).await;
+    assert!(
+        error.starts_with("UNKNOWN_MODEL never heard of it"),
+        "{error}"
+    );
+    assert!(error.contains("there is router/unknown"), "{error}");
+}
+
+struct Counted(std::sync::atomic::AtomicUsize);
+
+#[async_trait]
+impl Refresh for Counted {
+    async fn refresh(&self) {
+        self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    }
+}
+
+#[tokio::test]
+async fn the_routes_are_brought_up_to_date_before_each_call() {
+    let counted = Arc::new(Counted(0.into()));
+    let refresh: Arc<dyn Refresh> = Arc::<Counted>::clone(&counted);
+    let models = models().refreshed_by(refresh);
+    models
+        .register(fake(&[r#"{"provider":"a"}"#]), &[])
+        .unwrap();
+    for _ in 0..2 {
+        models
+            .prepare(&CallContext::default(), config("a"))
+            .await
+            .unwrap();
+    }
+    let _ = models
+        .prepare(&CallContext::default(), config("nobody"))
+        .await;
+    assert_eq!(counted.0.load(std::sync::atomic::Ordering::Relaxed), 3);
+}

@@ -27,8 +27,13 @@ pub struct Route {
     pub idle_timeout: Duration,
     /// Captured when the route is registered.
     pub retry_policy: RetryPolicy,
-    /// `{id, name, description?}`, advisory: other models are served too.
+    /// `{id, name, description?}`, advisory: other models may be served too.
     pub models: Vec<Json>,
+    /// The protocol that it speaks, for people.
+    pub api: Option<String>,
+    /// Why it cannot be called, where that is so: a configuration that is wrong costs
+    /// its route alone, which stays known so that whoever asks for it is told.
+    pub problem: Option<String>,
 }
 
 impl Route {
@@ -78,6 +83,8 @@ impl Route {
             base_url: text("baseURL")?,
             credential: text("credential")?,
             idle_timeout: Duration::from_millis(idle),
+            api: text("api")?,
+            problem: text("problem")?,
             provider,
             name,
             retry_policy,

@@ -11,7 +11,7 @@ use crate::{
     Composition, Environment, Error, Home, Implementation, Pin, Problem, Row, Settings, Tree,
     is_plugin_name,
 };
-use crate::{bundle, expression, route, script};
+use crate::{bundle, expression, providers, route, script};
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 use std::path::Path;
@@ -44,9 +44,13 @@ impl Tree {
             composition: Composition {
                 rows: Vec::new(),
                 problems: self.problems.clone(),
+                unserved: Vec::new(),
             },
         };
         walk.entries(&self.entries, false)?;
+        if let Err(why) = providers::deal_out(&mut walk.composition) {
+            walk.left_out(providers::SECTION, &why);
+        }
         Ok(walk.composition)
     }
 }
@@ -144,7 +148,8 @@ impl Walk<'_> {
             locked_grants: entry.plugins_grants,
             locked_limits: entry.plugins_limits,
             plugin,
-            endpoint: None,
+            dormant: false,
+            endpoints: Vec::new(),
             origin: labels[entry.origin].clone(),
             patched_by: entry
                 .patched_by
@@ -176,7 +181,7 @@ impl Walk<'_> {
         // What a plugin says of itself was not written by a person.
         if !entry.plugins_config {
             route::grant_what_was_written(&mut row.grants, &row.config);
-            row.endpoint = row.config["baseURL"].as_str().map(str::to_owned);
+            row.endpoints = route::written(&row.config);
         }
         Ok(row)
     }

@@ -289,13 +289,13 @@ fn an_endpoint_that_a_plugin_brings_is_no_grant_and_one_that_a_person_writes_is(
     let case = Case::new(vec![adapter.clone()], "");
     let row = case.row("weather");
     assert_eq!(row.grants, route(json!(["https://p.example"]), "P_KEY"));
-    assert_eq!(row.endpoint, None);
+    assert_eq!(row.endpoints, []);
 
     let patch = "- id: weather\n  config: {baseURL: 'http://127.0.0.1:1/v1', apiKeyEnv: MINE}\n";
     let row = Case::new(vec![adapter], patch).row("weather");
     let origins = json!(["https://p.example", "http://127.0.0.1:1"]);
     assert_eq!(row.grants, route(origins, "MINE"));
-    assert_eq!(row.endpoint.as_deref(), Some("http://127.0.0.1:1/v1"));
+    assert_eq!(row.endpoints[0].url, "http://127.0.0.1:1/v1");
 }
 
 #[test]

@@ -5,6 +5,7 @@
 //! person, so its origin counts as granted, and so does the credential's name.
 //! The component itself cannot add one: its own default is a want.
 
+use crate::Endpoint;
 use serde_json::{Map, Value, json};
 
 /// Adds `config.baseURL`'s origin to the `origins` of `grants.route` and puts
@@ -23,13 +24,50 @@ pub(crate) fn grant_what_was_written(grants: &mut Value, config: &Value) {
     }
 }
 
+/// The grant of one provider: what is listed for it, with what a person wrote in its
+/// place, and the address where one is written. A key is for the server that it was
+/// listed with, so a written address leaves no listed origin; and one for which no
+/// credential is named has none.
+pub(crate) fn of_provider(
+    listed: Option<Value>,
+    provider: &str,
+    profile: &Map<String, Value>,
+) -> (Value, Option<Endpoint>) {
+    let mut grant = listed.unwrap_or_else(|| json!({"provider": provider, "origins": []}));
+    let written = text(profile, "baseURL");
+    if let Some(url) = written {
+        grant["origins"] = json!([origin(url)]);
+    }
+    if let Some(name) = text(profile, "apiKeyEnv") {
+        grant["credential"] = json!(name);
+    }
+    let endpoint = written.map(|url| Endpoint {
+        provider: Some(provider.to_owned()),
+        url: url.to_owned(),
+    });
+    (grant, endpoint)
+}
+
+/// The address that a row has for all that it serves.
+pub(crate) fn written(config: &Value) -> Vec<Endpoint> {
+    let url = config
+        .as_object()
+        .and_then(|config| text(config, "baseURL"));
+    url.map(|url| Endpoint {
+        provider: None,
+        url: url.to_owned(),
+    })
+    .into_iter()
+    .collect()
+}
+
+fn text<'a>(config: &'a Map<String, Value>, key: &str) -> Option<&'a str> {
+    let text = config.get(key)?.as_str();
+    text.filter(|text| !text.trim().is_empty())
+}
+
 fn widen(route: &mut Map<String, Value>, config: &Value) {
-    let text = |key: &str| {
-        config
-            .get(key)
-            .and_then(Value::as_str)
-            .filter(|t| !t.trim().is_empty())
-    };
+    let text = |key: &str| text(config.as_object()?, key);
     let mut origins: Vec<String> = match route.get("origins") {
         Some(Value::Array(list)) => list.iter().filter_map(Value::as_str).map(origin).collect(),
         _ => Vec::new(),

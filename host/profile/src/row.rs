@@ -1,4 +1,4 @@
-use crate::Pin;
+use crate::{Pin, Unserved};
 use serde_json::Value;
 use std::fmt;
 
@@ -10,6 +10,15 @@ pub enum Implementation {
     Component(String),
     /// A part of the host, by its own name.
     Host(String),
+}
+
+/// An address that was written into a configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Endpoint {
+    /// The provider that it is for; none for each that the row serves.
+    pub provider: Option<String>,
+    /// `baseURL`, as it stands.
+    pub url: String,
 }
 
 /// A row, evaluated and ready to mount.
@@ -34,9 +43,11 @@ pub struct Row {
     pub locked_grants: bool,
     /// Whether its `limits` are.
     pub locked_limits: bool,
-    /// `config.baseURL` where a person or a bundle wrote it. What stands in a
-    /// plugin's own row is a stranger's word, and not here.
-    pub endpoint: Option<String>,
+    /// Nothing was configured for it to serve: it is on, and not to be mounted.
+    pub dormant: bool,
+    /// Where a person or a bundle wrote that requests go. What stands in a plugin's
+    /// own row is a stranger's word, and not here.
+    pub endpoints: Vec<Endpoint>,
     /// The label of the layer that brought it.
     pub origin: String,
     /// The labels of the layers that changed it, in order.
@@ -83,6 +94,8 @@ pub struct Composition {
     pub rows: Vec<Row>,
     /// What was left out.
     pub problems: Vec<Problem>,
+    /// Providers that somebody wrote and no row serves.
+    pub unserved: Vec<Unserved>,
 }
 
 impl Composition {
@@ -92,10 +105,13 @@ impl Composition {
             !r.disabled && matches!(&r.implementation, Implementation::Host(h) if h == name)
         })
     }
-    /// The enabled rows that mount components, in composed order.
+    /// The rows that mount components, in composed order: those that are neither
+    /// disabled nor dormant.
     pub fn components(&self) -> impl Iterator<Item = &Row> {
-        self.rows
-            .iter()
-            .filter(|r| !r.disabled && matches!(r.implementation, Implementation::Component(_)))
+        self.rows.iter().filter(|row| {
+            !row.disabled
+                && !row.dormant
+                && matches!(row.implementation, Implementation::Component(_))
+        })
     }
 }

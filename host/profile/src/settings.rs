@@ -4,6 +4,8 @@
 //! and a wrong one stops the boot with its line. A section that belongs to
 //! nothing here may be another program's: it is left alone.
 
+use crate::providers::{RETRY, SECTION, check_section};
+use crate::shape::{self, Rule, Table};
 use crate::yaml::{Fault, Kind, Node};
 use crate::{Error, Home, file};
 use serde_json::{Map, Value};
@@ -15,16 +17,9 @@ pub struct Settings {
     sections: Map<String, Value>,
 }
 
-/// A member of a section, and what it has to be.
-#[derive(Clone, Copy)]
-enum Rule {
-    Text,
-    Count,
-}
-
 /// The sections that are laid over the row of the same id, with the members that
 /// the host itself reads. A component checks its own by its schema.
-const SECTIONS: [(&str, &[(&str, Rule)]); 4] = [
+const SECTIONS: [(&str, Table); 4] = [
     (
         "agent-default-model",
         &[
@@ -36,7 +31,11 @@ const SECTIONS: [(&str, &[(&str, Rule)]); 4] = [
     ("agent-loop", &[("maxParallelToolCalls", Rule::Count)]),
     (
         "llm-deepseek",
-        &[("apiKeyEnv", Rule::Text), ("baseURL", Rule::Text)],
+        &[
+            ("apiKeyEnv", Rule::Name),
+            ("baseURL", Rule::Url),
+            ("retryPolicy", Rule::Map(RETRY)),
+        ],
     ),
     ("permission", &[("defaultPreset", Rule::Text)]),
 ];
@@ -66,7 +65,7 @@ impl Settings {
 
     /// The section that is laid over the row of this id.
     pub(crate) fn for_row(&self, id: &str) -> Option<&Value> {
-        let known = SECTIONS.iter().any(|(name, _)| *name == id);
+        let known = id == SECTION || SECTIONS.iter().any(|(name, _)| *name == id);
         self.section(id)
             .filter(|section| known && section.is_object())
     }
@@ -87,15 +86,18 @@ fn check(root: &Node) -> Result<Settings, Fault> {
     };
     let mut sections = Map::new();
     for (name, node) in &map.0 {
-        if let Some((_, rules)) = SECTIONS.iter().find(|(known, _)| known == name) {
-            check_section(name, node, rules)?;
+        if name == SECTION {
+            check_section(node)?;
+        } else if let Some((_, table)) = SECTIONS.iter().find(|(known, _)| known == name) {
+            check_known(name, node, table)?;
         }
         sections.insert(name.clone(), node.plain_json()?);
     }
     Ok(Settings { sections })
 }
 
-fn check_section(name: &str, section: &Node, rules: &[(&str, Rule)]) -> Result<(), Fault> {
+/// The members that are known, and no word of others: they may be another version's.
+fn check_known(name: &str, section: &Node, table: Table) -> Result<(), Fault> {
     let map = match &section.kind {
         Kind::Map(map) => map,
         Kind::Null => return Ok(()),
@@ -109,20 +111,10 @@ fn check_section(name: &str, section: &Node, rules: &[(&str, Rule)]) -> Result<(
             });
         }
     };
-    for (key, rule) in rules {
-        let Some(node) = map.get(key) else { continue };
-        let wanted = match (rule, &node.kind) {
-            (Rule::Text, Kind::String(text)) if !text.trim().is_empty() => continue,
-            (Rule::Text, _) => "a string that is not empty",
-            (Rule::Count, Kind::Number(n)) if n.as_u64().is_some_and(|n| n > 0) => continue,
-            (Rule::Count, _) => "a whole number above 0",
-        };
-        return Err(Fault {
-            line: node.line,
-            message: format!("`{name}.{key}` must be {wanted}"),
-        });
-    }
-    Ok(())
+    table.iter().try_for_each(|(key, rule)| match map.get(key) {
+        Some(node) => shape::check(&format!("{name}.{key}"), node, *rule),
+        None => Ok(()),
+    })
 }
 
 impl fmt::Debug for Settings {

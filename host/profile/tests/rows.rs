@@ -105,8 +105,11 @@ fn the_table_says_what_the_bundles_mount() {
 }
 
 /// Rows that upstream's profile does not have, in the order of their names.
-const OURS: [&str; 4] = [
+const OURS: [&str; 7] = [
     "context-pressure",
+    "llm-anthropic",
+    "llm-openai-completions",
+    "llm-openai-responses",
     "llm-scripted",
     "session-stats",
     "time-context",

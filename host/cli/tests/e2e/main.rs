@@ -6,6 +6,7 @@
 mod arrows;
 mod compaction;
 mod configuration;
+mod credentials;
 mod differences;
 mod doctor;
 mod errors;
@@ -38,5 +39,6 @@ mod signals;
 mod support;
 mod titles;
 mod told;
+mod transport;
 mod views;
 mod whole_runs;

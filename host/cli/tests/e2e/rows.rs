@@ -497,7 +497,13 @@ fn the_row_of_the_scripted_model() {
 }
 
 /// Rows that a test of their own is for.
-const APART: [&str; 2] = ["llm-deepseek", "llm-scripted"];
+const APART: [&str; 5] = [
+    "llm-anthropic",
+    "llm-deepseek",
+    "llm-openai-completions",
+    "llm-openai-responses",
+    "llm-scripted",
+];
 
 #[test]
 fn every_row_that_mounts_a_component_is_tested() {

@@ -27,7 +27,7 @@ use llm_differences::Differences;
 pub(crate) const USER_AGENT: &str = "dsh/test (+https://dsh.example)";
 
 /// Protocols of the data without a component so far.
-const MISSING: [&str; 2] = ["openai-completions", "openai-responses"];
+const MISSING: [&str; 1] = ["openai-completions"];
 
 /// Cuts beside the recorded one: bytes, odd pieces that part lines and characters, large ones.
 const CUTS: [Option<&[usize]>; 5] = [None, Some(&[1]), Some(&[7]), Some(&[64]), Some(&[5, 3, 11])];

@@ -1,0 +1,539 @@
+//! Bodies and headers, seen as the host sees them.
+
+use adapter_support::bindings::exports::dsh::plugin::llm_adapter::Action;
+use adapter_support::component::Adapter;
+use adapter_support::{CallConfig, GenerateRequest, Part, Picture};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::Responses;
+
+/// Pictures of a test: named after their attachment.
+struct Rendered(Vec<(String, Option<u32>, Option<u32>)>);
+
+impl Pictures for Rendered {
+    fn render(
+        &mut self,
+        attachment: &str,
+        max_pixels: Option<u32>,
+        max_bytes: Option<u32>,
+    ) -> Result<Picture, Error> {
+        if attachment == "sha256:gone" {
+            return Err(error("NOT_FOUND", "the attachment is not there"));
+        }
+        self.0.push((attachment.to_owned(), max_pixels, max_bytes));
+        Ok(Picture {
+            id: attachment.replace("sha256:", "v-"),
+            media_type: "image/png".to_owned(),
+            bytes: 3,
+            width: 1,
+            height: 1,
+            alpha: false,
+        })
+    }
+}
+
+fn profile() -> Value {
+    json!({
+        "baseURL": "http://127.0.0.1:1/v1",
+        "api": "openai-responses",
+        "apiKeyEnv": "KEY",
+        "models": [
+            {"id": "m", "contextWindow": 100_000, "maxTokens": 4096},
+            {"id": "thinker", "contextWindow": 100_000, "maxTokens": 4096, "input": ["text", "image"],
+             "reasoningEfforts": {"off": null, "low": "low", "max": "ultra"}},
+        ],
+    })
+}
+
+fn request(model: &str, messages: &[Value]) -> GenerateRequest {
+    GenerateRequest {
+        config: CallConfig {
+            provider: "acme".to_owned(),
+            model: model.to_owned(),
+            reasoning_effort: None,
+            temperature: None,
+            max_tokens: None,
+            stop: None,
+            more: None,
+        },
+        purpose: None,
+        system: None,
+        messages: messages.iter().map(ToString::to_string).collect(),
+        tools: Vec::new(),
+        session_id: None,
+        more: None,
+    }
+}
+
+fn open(profile: &Value, request: &GenerateRequest) -> Result<HttpRequest, Error> {
+    let config = json!({"providers": {"acme": profile}}).to_string();
+    let mut adapter = Adapter::<Responses>::new(&config)?;
+    let attempt = adapter.open(request, &mut Rendered(Vec::new()))?;
+    match adapter.next(attempt)? {
+        Action::Send(request) => Ok(request),
+        _ => panic!("sends"),
+    }
+}
+
+/// A body's text, pictures as `<ID>`.
+fn text(request: &HttpRequest) -> String {
+    let piece = |part: &Part| match part {
+        Part::Bytes(bytes) => String::from_utf8(bytes.clone()).unwrap(),
+        Part::PictureBase64(id) => format!("<{id}>"),
+        Part::Picture(_) => panic!("base64"),
+    };
+    request.body.iter().map(piece).collect()
+}
+
+fn body(profile: &Value, request: &GenerateRequest) -> Value {
+    serde_json::from_str(&text(&open(profile, request).unwrap())).unwrap()
+}
+
+fn header<'a>(request: &'a HttpRequest, name: &str) -> Option<&'a str> {
+    let found = request.headers.iter().find(|(key, _)| key == name)?;
+    Some(&found.1)
+}
+
+fn user(content: &Value) -> Value {
+    json!({"role": "user", "content": content, "source": {"kind": "user"}})
+}
+
+fn hello() -> Value {
+    user(&json!([{"type": "text", "text": "Hello"}]))
+}
+
+/// A message of the target itself.
+fn own(content: &Value, blocks: &Value) -> Value {
+    json!({"role": "assistant", "content": content, "source": {
+        "kind": "model", "provider": "acme", "model": "thinker",
+        "replayState": {
+            "response": {"kind": "pi-ai", "version": 2, "api": "openai-responses",
+                "provider": "acme", "model": "thinker", "stopReason": "stop"},
+            "blocks": blocks,
+        },
+    }})
+}
+
+fn result(id: &str, content: &Value) -> Value {
+    json!({"role": "user", "source": {"kind": "tool", "callId": id}, "content": [
+        {"type": "tool-result", "toolCallId": id, "content": content, "isError": false},
+    ]})
+}
+
+fn image(id: &str) -> Value {
+    json!({"type": "image", "attachment": {"attachmentId": format!("sha256:{id}"), "mediaType": "image/png",
+        "bytes": 3, "width": 1, "height": 1}})
+}
+
+#[test]
+fn the_body_has_its_order() {
+    let mut asked = request("thinker", &[hello()]);
+    asked.system = Some("Be terse.".to_owned());
+    asked.config.reasoning_effort = Some("max".to_owned());
+    asked.config.temperature = Some(0.5);
+    asked.config.max_tokens = Some(7);
+    asked.session_id = Some("s-1".to_owned());
+    asked.tools = vec![
+        r#"{"name":"f","description":"d","parameters":{ "b":1, "a":2 },"timeoutMs":5}"#.to_owned(),
+    ];
+    let mut profile = profile();
+    profile["cacheRetention"] = json!("long");
+    assert_eq!(
+        text(&open(&profile, &asked).unwrap()),
+        r#"{"model":"thinker","input":[{"role":"developer","content":"Be terse."},{"role":"user","content":[{"type":"input_text","text":"Hello"}]}],"stream":true,"prompt_cache_key":"s-1","prompt_cache_retention":"24h","store":false,"max_output_tokens":16,"temperature":0.5,"tools":[{"type":"function","name":"f","description":"d","parameters":{ "b":1, "a":2 }}],"reasoning":{"effort":"ultra","summary":"auto"},"include":["reasoning.encrypted_content"]}"#
+    );
+}
+
+#[test]
+fn who_is_not_to_think_is_told_so_where_the_model_can_be_told() {
+    let told = |efforts: Value, asked: Option<&str>| {
+        let mut profile = profile();
+        profile["models"][1]["reasoningEfforts"] = efforts;
+        let mut request = request("thinker", &[hello()]);
+        request.config.reasoning_effort = asked.map(str::to_owned);
+        let body = body(&profile, &request);
+        (body["reasoning"].clone(), body["include"].clone())
+    };
+    let none = json!({"effort": "none"});
+    for (efforts, asked, expected) in [
+        (json!({"off": null, "low": "low"}), None, &none),
+        (json!({"off": null, "low": "low"}), Some("off"), &none),
+        (
+            json!({"off": "minimal", "low": "low"}),
+            None,
+            &json!({"effort": "minimal"}),
+        ),
+        (json!({"low": "low"}), None, &Value::Null),
+        (json!(false), None, &Value::Null),
+    ] {
+        assert_eq!(
+            told(efforts.clone(), asked),
+            (expected.clone(), Value::Null),
+            "{efforts}"
+        );
+    }
+}
+
+#[test]
+fn the_system_prompt_has_the_role_that_model_and_server_know() {
+    let role = |model: &str, compat: Value| {
+        let mut profile = profile();
+        profile["compat"] = compat;
+        let mut request = request(model, &[hello()]);
+        request.system = Some("s".to_owned());
+        body(&profile, &request)["input"][0]["role"].clone()
+    };
+    assert_eq!(role("m", json!({})), "system");
+    assert_eq!(role("thinker", json!({})), "developer");
+    assert_eq!(
+        role("thinker", json!({"supportsDeveloperRole": false})),
+        "system"
+    );
+    // None is no item.
+    let mut request = request("m", &[hello()]);
+    request.system = Some(String::new());
+    assert_eq!(body(&profile(), &request)["input"][0]["role"], "user");
+}
+
+#[test]
+fn tools_are_not_strict_where_the_server_would_hold_to_it() {
+    let strict = |base: &str, compat: Value| {
+        let mut profile = profile();
+        profile["baseURL"] = json!(base);
+        profile["compat"] = compat;
+        let mut request = request("m", &[hello()]);
+        request.tools = vec![r#"{"name":"f","description":"d","parameters":{}}"#.to_owned()];
+        body(&profile, &request)["tools"][0].get("strict").cloned()
+    };
+    assert_eq!(
+        strict("https://api.openai.com/v1", json!({})),
+        Some(json!(false))
+    );
+    assert_eq!(strict("http://localhost:1/v1", json!({})), None);
+    assert_eq!(
+        strict("http://localhost:1/v1", json!({"supportsStrictMode": true})),
+        Some(json!(false))
+    );
+    assert_eq!(
+        strict(
+            "https://api.openai.com/v1",
+            json!({"supportsStrictMode": false})
+        ),
+        None
+    );
+}
+
+#[test]
+fn a_session_names_the_provider_s_cache_unless_there_is_to_be_none() {
+    let sent = |base: &str, retention: &str, session: &str, compat: Value| {
+        let mut profile = profile();
+        profile["baseURL"] = json!(base);
+        profile["cacheRetention"] = json!(retention);
+        profile["compat"] = compat;
+        let mut request = request("m", &[hello()]);
+        request.session_id = Some(session.to_owned());
+        open(&profile, &request).unwrap()
+    };
+    let body = |request: &HttpRequest| serde_json::from_str::<Value>(&text(request)).unwrap();
+    let local = "http://localhost:1/v1";
+
+    let long = "é".repeat(80);
+    let request = sent(local, "short", &long, json!({}));
+    assert_eq!(body(&request)["prompt_cache_key"], "é".repeat(64));
+    assert!(body(&request).get("prompt_cache_retention").is_none());
+    // No header holds such a name.
+    assert_eq!(header(&request, "session_id"), None);
+
+    let request = sent(local, "none", "s-1", json!({}));
+    assert!(body(&request).get("prompt_cache_key").is_none());
+    assert_eq!(header(&request, "session_id"), None);
+
+    let request = sent(
+        local,
+        "long",
+        "s-1",
+        json!({"supportsLongCacheRetention": false}),
+    );
+    assert!(body(&request).get("prompt_cache_retention").is_none());
+    assert_eq!(header(&request, "session_id"), Some("s-1"));
+    assert_eq!(header(&request, "x-client-request-id"), Some("s-1"));
+    assert_eq!(header(&request, "x-session-id"), None);
+
+    let request = sent("https://openrouter.ai/api/v1/", "short", "s-1", json!({}));
+    assert_eq!(request.url, "https://openrouter.ai/api/v1/responses");
+    assert_eq!(header(&request, "x-session-id"), Some("s-1"));
+    assert_eq!(header(&request, "session_id"), None);
+}
+
+#[test]
+fn a_host_is_known_by_its_whole_name() {
+    for (url, is) in [
+        ("https://openrouter.ai/api/v1", true),
+        ("https://Eu.OpenRouter.ai:443", true),
+        ("https://user@openrouter.ai?x", true),
+        ("https://notopenrouter.ai", false),
+        ("https://openrouter.ai.example.org/openrouter.ai", false),
+        ("", false),
+    ] {
+        assert_eq!(is_host(url, "openrouter.ai"), is, "{url}");
+    }
+}
+
+#[test]
+fn a_server_without_a_credential_gets_no_authorization() {
+    let mut profile = profile();
+    profile.as_object_mut().unwrap().remove("apiKeyEnv");
+    let request = open(&profile, &request("m", &[hello()])).unwrap();
+    assert_eq!(header(&request, "authorization"), None);
+    assert_eq!(request.url, "http://127.0.0.1:1/v1/responses");
+}
+
+#[test]
+fn the_model_s_own_words_go_back_with_the_ids_that_the_provider_gave_them() {
+    let item = r#"{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"Z"}"#;
+    let long = format!("msg_{}", "x".repeat(61));
+    let at_most = format!("msg_{}", "x".repeat(60));
+    let signature =
+        |id: &str| json!({"type": "text", "textSignature": json!({"v": 1, "id": id}).to_string()});
+    let content = json!([
+        {"type": "reasoning", "text": "Hm"},
+        {"type": "reasoning", "text": "unsigned"},
+        {"type": "text", "text": "a"},
+        {"type": "text", "text": "b"},
+        {"type": "text", "text": "c"},
+        {"type": "text", "text": "d"},
+        {"type": "text", "text": ""},
+        {"type": "text", "text": "e"},
+        {"type": "tool-call", "id": "c1|fc_1", "name": "f", "arguments": "{\"x\": 1}"},
+        {"type": "tool-call", "id": "c2|item", "name": "f", "arguments": "not json"},
+        {"type": "tool-call", "id": "c3", "name": "f", "arguments": "{}"},
+    ]);
+    let blocks = json!([
+        {"type": "reasoning", "thinkingSignature": item},
+        {"type": "reasoning"},
+        {"type": "text", "textSignature": "{\"v\":1,\"id\":\"msg_1\",\"phase\":\"commentary\"}"},
+        {"type": "text", "textSignature": "msg_plain"},
+        signature(&long),
+        signature(&at_most),
+        {"type": "text"},
+        {"type": "text"},
+        {"type": "tool-call"},
+        {"type": "tool-call"},
+        {"type": "tool-call"},
+    ]);
+    let results =
+        ["c1|fc_1", "c2|item", "c3"].map(|id| result(id, &json!([{"type": "text", "text": "r"}])));
+    let mut messages = vec![hello(), own(&content, &blocks)];
+    messages.extend(results);
+    let sent = body(&profile(), &request("thinker", &messages));
+    let message = |text: &str, id: &str| {
+        json!({"type": "message", "role": "assistant", "status": "completed", "id": id,
+            "content": [{"type": "output_text", "text": text, "annotations": []}]})
+    };
+    let mut commented = message("a", "msg_1");
+    commented["phase"] = json!("commentary");
+    let call = |call: &str, arguments: &str| json!({"type": "function_call", "call_id": call, "name": "f", "arguments": arguments});
+    let mut first = call("c1", "{\"x\":1}");
+    first["id"] = json!("fc_1");
+    let output =
+        |call: &str| json!({"type": "function_call_output", "call_id": call, "output": "r"});
+    let hashed = format!("msg_{}", hash(&long));
+    assert_eq!(
+        sent["input"].as_array().unwrap()[1..],
+        [
+            serde_json::from_str(item).unwrap(),
+            commented,
+            message("b", "msg_plain"),
+            message("c", &hashed),
+            message("d", &at_most),
+            message("e", "msg_pi_1_4"),
+            first,
+            call("c2", "{}"),
+            call("c3", "{}"),
+            output("c1"),
+            output("c2"),
+            output("c3"),
+        ]
+    );
+    assert!(hashed.len() <= MAX_ID);
+}
+
+#[test]
+fn a_signature_that_is_no_item_is_left_out_and_one_that_is_no_id_is_replaced() {
+    for damaged in ["", "{", "[]", "{\"type\":\"message\"}", "\\", "\u{0}"] {
+        let content = json!([{"type": "reasoning", "text": "Hm"}, {"type": "text", "text": "a"}]);
+        let blocks = json!([
+            {"type": "reasoning", "thinkingSignature": damaged},
+            {"type": "text", "textSignature": damaged},
+        ]);
+        let sent = body(
+            &profile(),
+            &request("thinker", &[hello(), own(&content, &blocks)]),
+        );
+        let items = sent["input"].as_array().unwrap();
+        let message = items.last().unwrap();
+        assert_eq!(items.len(), 2, "{damaged:?}: {items:?}");
+        assert_eq!(message["content"][0]["text"], "a");
+        if damaged.is_empty() || damaged.starts_with(['{', '[']) && damaged != "[]" {
+            assert_eq!(message["id"], "msg_pi_1", "{damaged:?}");
+        }
+    }
+}
+
+#[test]
+fn what_another_model_said_is_plain() {
+    let content = json!([
+        {"type": "reasoning", "text": "Hm"},
+        {"type": "text", "text": "a"},
+        {"type": "tool-call", "id": "c1|fc_1", "name": "f", "arguments": "{}"},
+    ]);
+    let blocks = json!([
+        {"type": "reasoning", "thinkingSignature": "{\"type\":\"reasoning\",\"id\":\"rs_1\"}"},
+        {"type": "text", "textSignature": "{\"v\":1,\"id\":\"msg_1\"}"},
+        {"type": "tool-call"},
+    ]);
+    let messages = [
+        hello(),
+        own(&content, &blocks),
+        result("c1|fc_1", &json!([])),
+    ];
+    let sent = body(&profile(), &request("m", &messages));
+    let message = |text: &str, id: &str| {
+        json!({"type": "message", "role": "assistant", "status": "completed", "id": id,
+            "content": [{"type": "output_text", "text": text, "annotations": []}]})
+    };
+    assert_eq!(
+        sent["input"].as_array().unwrap()[1..],
+        [
+            message("Hm", "msg_pi_1"),
+            message("a", "msg_pi_1_1"),
+            json!({"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"}),
+            json!({"type": "function_call_output", "call_id": "c1", "output": "(no output)"}),
+        ]
+    );
+}
+
+#[test]
+fn ids_of_other_models_are_made_to_fit_and_stay_different() {
+    for same in ["call_00", "toolu_01-A", &"x".repeat(64)] {
+        assert_eq!(foreign_call_id(same), same);
+    }
+    assert_eq!(foreign_call_id("call_1|fc_2"), "call_1");
+    let odd = [
+        "",
+        "a.b",
+        "a b",
+        "é",
+        "a|b",
+        "a|c",
+        "\\u0000",
+        &"x".repeat(65),
+        &"x".repeat(66),
+        "|fc_1",
+    ];
+    let made: std::collections::BTreeSet<_> = odd.iter().map(|id| foreign_call_id(id)).collect();
+    // The last one's call has no id, as the first.
+    assert_eq!(made.len(), odd.len() - 1);
+    for id in made {
+        assert!(id.len() <= MAX_ID, "{id}");
+        assert!(
+            id.chars()
+                .all(|c| c.is_ascii_alphanumeric() || "_-".contains(c)),
+            "{id}"
+        );
+    }
+}
+
+#[test]
+fn pictures_stand_where_they_were_said_and_in_the_result_that_has_them() {
+    let call = json!({"role": "assistant", "source": {"kind": "model", "provider": "x", "model": "y"},
+        "content": [{"type": "tool-call", "id": "c1", "name": "f", "arguments": "{}"}]});
+    let messages = [
+        user(
+            &json!([{"type": "text", "text": "See"}, image("one"), {"type": "text", "text": "?"}]),
+        ),
+        call,
+        result(
+            "c1",
+            &json!([{"type": "text", "text": "shot"}, image("two")]),
+        ),
+    ];
+    let sent = body(&profile(), &request("thinker", &messages));
+    let picture = |id: &str| json!({"type": "input_image", "detail": "auto", "image_url": format!("data:image/png;base64,<v-{id}>")});
+    let said = |text: &str| json!({"type": "input_text", "text": text});
+    assert_eq!(
+        sent["input"][0],
+        json!({"role": "user", "content": [said("See"), picture("one"), said("?")]})
+    );
+    assert_eq!(
+        sent["input"][2],
+        json!({"type": "function_call_output", "call_id": "c1", "output": [said("shot"), picture("two")]})
+    );
+    // A model that reads text gets a line for it, and the output stays a text.
+    let sent = body(&profile(), &request("m", &messages));
+    assert!(
+        sent["input"][2]["output"]
+            .as_str()
+            .unwrap()
+            .starts_with("shot")
+    );
+    assert!(!sent.to_string().contains("input_image"));
+    // One that cannot be rendered fails the call, by its own code.
+    let gone = request("thinker", &[user(&json!([image("gone")]))]);
+    assert_eq!(open(&profile(), &gone).unwrap_err().code, "NOT_FOUND");
+}
+
+#[test]
+fn half_a_surrogate_pair_never_reaches_the_body() {
+    let mut request = request("thinker", &[]);
+    request.messages = vec![
+        r#"{"role":"user","content":[{"type":"text","text":"a\ud800b\/"}],"source":{"kind":"user"}}"#.to_owned(),
+    ];
+    let sent = text(&open(&profile(), &request).unwrap());
+    assert!(serde_json::from_str::<Value>(&sent).is_ok(), "{sent}");
+    assert!(
+        sent.contains(r#""text":"ab\/""#) || sent.contains(r#""text":"ab/""#),
+        "{sent}"
+    );
+}
+
+#[test]
+fn what_a_server_says_of_a_refusal_is_kept() {
+    for (status, body, text) in [
+        (
+            400,
+            r#"{"error": {"message": "no", "code": null}}"#,
+            r#"OpenAI API error (400): {"message":"no","code":null}"#,
+        ),
+        (
+            422,
+            r#"{"detail": [{"msg": "field required"}]}"#,
+            r#"OpenAI API error (422): {"detail":[{"msg":"field required"}]}"#,
+        ),
+        (
+            404,
+            r#"{"error":"model 'x' not found"}"#,
+            r#"OpenAI API error (404): "model 'x' not found""#,
+        ),
+        (
+            400,
+            r#"{"object":"error","message":"m","code":400}"#,
+            r#"OpenAI API error (400): {"object":"error","message":"m","code":400}"#,
+        ),
+        (
+            502,
+            " <html>Bad gateway</html>\n",
+            "OpenAI API error (502): <html>Bad gateway</html>",
+        ),
+        (413, "", "OpenAI API error (413): 413 status code (no body)"),
+        (
+            500,
+            r#"{"error":null}"#,
+            r#"OpenAI API error (500): {"error":null}"#,
+        ),
+    ] {
+        assert_eq!(error_text(status, body), text);
+    }
+    assert!(error_text(500, &"é".repeat(1 << 20)).chars().count() < MAX_ERROR + 40);
+}
