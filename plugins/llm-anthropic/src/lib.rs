@@ -33,6 +33,8 @@ impl Protocol for Messages {
         Switch::flag("supportsStrictTools"),
     ];
 
+    const CATALOGUE: &'static str = include_str!("../../adapter/catalogue/anthropic-messages.json");
+
     const FLUSHES: bool = true;
 
     /// Letters, digits, `_` and `-`, 64 at most: anything else is refused.

@@ -137,6 +137,20 @@ fn with_settings<T>(
     })
 }
 
+/// Configures this thread's instance anew, for whoever drives the adapter without a host.
+///
+/// # Errors
+/// What is wrong with the configuration, in words.
+#[cfg(not(target_family = "wasm"))]
+pub fn configure(config: &str) -> Result<(), String> {
+    let settings = Some(Settings::read(config)?);
+    STATE.set(State {
+        settings,
+        attempts: Slots::default(),
+    });
+    Ok(())
+}
+
 fn with_attempt<T>(attempt: u32, work: impl FnOnce(&mut Attempt) -> T) -> Option<T> {
     STATE.with_borrow_mut(|state| state.attempts.get_mut(attempt).map(work))
 }
