@@ -9,7 +9,9 @@ use dsh_profile::launch::Boot;
 
 use crate::arguments::{self, Arguments, Format, HELP, Request, Task, usage};
 use crate::boot::{self, Composed};
+use crate::countdown::Countdown;
 use crate::exit::Failure;
+use crate::hint;
 use crate::report;
 use crate::result::{self, Usage};
 use crate::run::Run;
@@ -99,6 +101,7 @@ async fn task_to_end(composed: &Composed, request: &Request, task: &str) -> Resu
     }
     let first = run.log.read(dsh_session::Session::next_seq);
     let begun = Instant::now();
+    let countdown = Countdown::start(&run.log, request.verbose);
     run.agent
         .followup(&Message::from_person(task))
         .map_err(Failure::of)?;
@@ -108,6 +111,7 @@ async fn task_to_end(composed: &Composed, request: &Request, task: &str) -> Resu
         code = signals.next() => Left::Signal(code),
         limit = over(request.timeout) => Left::TimedOut(limit),
     };
+    drop(countdown);
     // A second signal, or a run that does not close in time, ends the process as it is.
     let closed = tokio::select! {
         closed = run.close() => closed,
@@ -145,7 +149,10 @@ async fn task_to_end(composed: &Composed, request: &Request, task: &str) -> Resu
     }
     closed?;
     if let Some(error) = &error {
-        report::line(format_args!("{}: {}", error.code, error.message));
+        let hint = run
+            .log
+            .read(|session| hint::of(&error.code, composed, session, first));
+        report::line(format_args!("{}: {}{hint}", error.code, error.message));
     }
     Ok(u8::from(error.is_some() || !outcome.completed()))
 }

@@ -17,6 +17,7 @@ mod hostile;
 mod installed;
 mod kills;
 mod listening;
+mod models_bad;
 mod one_tool;
 mod plugin;
 mod plugin_ask;
