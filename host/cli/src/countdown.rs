@@ -61,7 +61,7 @@ async fn follow(mut events: UnboundedReceiver<Arc<Event>>, terminal: bool) {
         };
         match event {
             Some(event) if event.kind == Kind::LlmRetry => {
-                let Some(wait) = Wait::of(&event) else {
+                let Some(wait) = Wait::of(event.data.value()) else {
                     continue;
                 };
                 let until = Instant::now() + wait.delay;
@@ -73,7 +73,7 @@ async fn follow(mut events: UnboundedReceiver<Arc<Event>>, terminal: bool) {
                 waiting = Some((until, wait));
             }
             // The attempt, or the end of the turn.
-            Some(_) if waiting.is_some() => {
+            Some(event) if waiting.is_some() && ends(&event.kind) => {
                 waiting = None;
                 show("");
             }
@@ -87,12 +87,16 @@ async fn follow(mut events: UnboundedReceiver<Arc<Event>>, terminal: bool) {
     }
 }
 
+/// Whether nothing is waited for behind it. Titles and what components write come in between.
+fn ends(kind: &Kind) -> bool {
+    matches!(kind, Kind::LlmRetryStarted | Kind::StepEnd | Kind::TurnEnd)
+}
+
 /// When the number on the line changes; a while later where it does no more.
 fn next_tick(until: Instant, now: Instant) -> Instant {
     let left = until.saturating_duration_since(now);
     let whole = Duration::from_secs(left.as_secs());
     match left.saturating_sub(whole) {
-        Duration::ZERO if left.is_zero() => now + Duration::from_secs(1),
         Duration::ZERO => now + Duration::from_secs(1),
         part => now + part,
     }
@@ -109,14 +113,14 @@ struct Wait {
 }
 
 impl Wait {
-    fn of(event: &Event) -> Option<Self> {
-        let text = |path: &[&str]| event.data.value().path(path).and_then(Value::text);
-        let delay = event.data.get("delayMs").and_then(Value::f64)?;
+    fn of(data: Value<'_>) -> Option<Self> {
+        let text = |path: &[&str]| data.path(path).and_then(Value::text);
+        let delay = data.get("delayMs").and_then(Value::f64)?;
         Some(Self {
             delay: Duration::try_from_secs_f64(delay / 1000.0).ok()?,
             provider: text(&["provider"])?.into_owned(),
-            retry: event.data.get("retry").and_then(Value::u64)?,
-            most: event.data.get("maxRetries").and_then(Value::u64),
+            retry: data.get("retry").and_then(Value::u64)?,
+            most: data.get("maxRetries").and_then(Value::u64),
             why: format!(
                 "{}: {}",
                 text(&["failure", "code"])?,
@@ -154,18 +158,9 @@ fn show(line: &str) {
 
 #[cfg(test)]
 mod tests {
-    use dsh_session::{Draft, Header, Json, Session};
+    use dsh_session::Json;
 
     use super::*;
-
-    fn wait(data: &str) -> Option<Wait> {
-        let mut session = Session::new(Header::new("s", 0)).unwrap();
-        let data = Json::normalise(data).unwrap();
-        session
-            .append(Draft::new(Kind::LlmRetry, data).append(), 0)
-            .ok()?;
-        Wait::of(session.live_events().last()?)
-    }
 
     #[test]
     fn a_wait_is_a_line_that_counts_whole_seconds_down_to_one() {
@@ -173,7 +168,7 @@ mod tests {
         let normal = format!(
             r#"{{"retryId":"r","turn":1,"step":1,"provider":"p","mode":"normal","policyKey":"k","retry":2,"maxRetries":5,"delayMs":2500,{failure}}}"#
         );
-        let wait = wait(&normal).unwrap();
+        let wait = Wait::of(Json::normalise(&normal).unwrap().value()).unwrap();
         let line = |ms| wait.line(Duration::from_millis(ms));
         assert_eq!(
             line(2500),

@@ -33,6 +33,7 @@ mod policies;
 mod prober;
 mod real_work;
 mod recorded;
+mod retries;
 mod rows;
 mod sessions;
 mod sessions_mend;
