@@ -17,6 +17,7 @@ mod hostile;
 mod installed;
 mod kills;
 mod listening;
+mod litellm;
 mod models_bad;
 mod one_tool;
 mod plugin;

@@ -28,7 +28,7 @@ use llm_differences::Differences;
 pub(crate) const USER_AGENT: &str = "dsh/test (+https://dsh.example)";
 
 /// Protocols of the data without a component so far.
-const MISSING: [&str; 2] = ["anthropic-messages", "openai-completions"];
+const MISSING: [&str; 1] = ["anthropic-messages"];
 
 /// Cuts beside the recorded one: bytes, odd pieces that part lines and characters, large ones.
 const CUTS: [Option<&[usize]>; 5] = [None, Some(&[1]), Some(&[7]), Some(&[64]), Some(&[5, 3, 11])];
@@ -67,7 +67,7 @@ async fn run(
         "provider": case.provider(),
         "origins": [mock.base_url()],
         "credential": case.credential(),
-    }]});
+    }], "pictures": true});
     let row = Row {
         id: String::from("llm"),
         component: Arc::clone(component),
