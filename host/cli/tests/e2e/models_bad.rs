@@ -1,334 +1,311 @@
 //! What goes wrong between `dsh` and a provider, on each protocol: its code, its message for a person, and its place in
 //! the log. A message says what was asked of whom and what came of it; no message holds a key.
 
-use dsh_session::Kind;
-use mock_provider::{Answer, End, Mock, Step};
-use serde_json::{Value, json};
+use mock_provider::{Answer, End, Mock};
+use serde_json::json;
 
-use crate::support::{Dsh, Ended, Record, Scratch, data};
+use crate::support::{Ended, Scratch};
 
-const KEY: &str = "sk-e2e-secret-1";
+mod rig;
 
-/// A protocol as a profile names it; DeepSeek's own is a row of its own.
-#[derive(Clone, Copy, PartialEq, Debug)]
-enum Api {
-    DeepSeek,
-    Completions,
-    Responses,
-    Messages,
+use rig::{
+    ALL, Api, Completions, DeepSeek, KEY, Ran, always, base, begun, error_body, nothing_said, sse,
+};
+
+/// By one code at DeepSeek, by another elsewhere, as upstream's two adapters have it.
+fn either(api: Api, deepseek: &'static str, others: &'static str) -> &'static str {
+    if api == DeepSeek { deepseek } else { others }
 }
 
-use Api::{Completions, DeepSeek, Messages, Responses};
+/// An answer, the code that it comes to, how often it is asked for again, and words of the message.
+type Bad = (Answer, &'static str, usize, &'static [&'static str]);
 
-const ALL: [Api; 4] = [DeepSeek, Completions, Responses, Messages];
-
-impl Api {
-    fn provider(self) -> &'static str {
-        if self == DeepSeek {
-            "deepseek-official"
-        } else {
-            "acme"
-        }
-    }
-
-    fn model(self) -> String {
-        format!("{}/m1", self.provider())
-    }
-
-    /// The settings of a home that asks `base_url` by this protocol, waits little and retries at once.
-    fn settings(self, base_url: &str, more: &Value) -> Value {
-        let mut profile = json!({
-            "apiKeyEnv": "E2E_KEY",
-            "baseURL": base_url,
-            "models": [{"id": "m1"}, {"id": "m1-large"}],
-            "retryPolicy": {"mode": "normal", "maxRetries": 2, "backoff": {"initialDelayMs": 1, "maxDelayMs": 1500, "jitterRatio": 0}},
-        });
-        let name = match self {
-            DeepSeek => None,
-            Completions => Some("openai-completions"),
-            Responses => Some("openai-responses"),
-            Messages => Some("anthropic-messages"),
-        };
-        if let Some(name) = name {
-            profile["api"] = json!(name);
-        }
-        for (key, value) in more.as_object().unwrap() {
-            profile[key] = value.clone();
-        }
-        match name {
-            None => json!({"llm-deepseek": profile}),
-            Some(_) => json!({"llm-pi-ai": {"providers": {"acme": profile}}}),
-        }
-    }
-}
-
-/// A run of one task.
-struct Ran {
-    ended: Ended,
-    record: Record,
-    scratch: Scratch,
-}
-
-impl Ran {
-    fn with(api: Api, base_url: &str, more: &Value, dsh: impl Fn(Dsh) -> Dsh) -> Self {
-        let scratch = Scratch::new();
-        // JSON is YAML.
-        scratch.write_home("settings.yaml", &api.settings(base_url, more).to_string());
-        let own = scratch.dsh().env("E2E_KEY", KEY).headless();
-        let ended = dsh(own).args(["--model", &api.model(), "Go"]).run();
-        let record = scratch.record();
-        Self {
-            ended,
-            record,
-            scratch,
-        }
-    }
-
-    fn of(api: Api, mock: &Mock) -> Self {
-        Self::with(api, &base(api, mock), &json!({}), |dsh| dsh)
-    }
-
-    /// It failed with this code, said so in one line with these words, and the log has it where it happened.
-    #[track_caller]
-    fn failed(&self, code: &str, says: &[&str]) {
-        let Self {
-            ended,
-            record,
-            scratch,
-        } = self;
-        assert_eq!((ended.code, &*ended.stdout), (Some(1), "\n"), "{ended:?}");
-        assert_eq!(ended.stderr.lines().count(), 1, "{ended:?}");
-        assert!(
-            ended.stderr.starts_with(&format!("dsh: {code}: ")),
-            "{ended:?}"
-        );
-        for word in says {
-            assert!(
-                ended.stderr.contains(word),
-                "{word:?} is not in {:?}",
-                ended.stderr
-            );
-        }
-        let reason = record.turn_end();
-        assert_eq!(
-            (&reason["kind"], &reason["error"]["code"]),
-            (&json!("error"), &json!(code))
-        );
-        let last = record
-            .events()
-            .iter()
-            .rev()
-            .find(|event| event.kind == Kind::AssistantChunk);
-        if let Some(last) = last {
-            let chunk = data(last);
+#[test]
+fn an_answer_that_is_none_has_its_code_its_message_and_its_place_in_the_log() {
+    let html = "<html><body>Please log in</body></html>";
+    for api in ALL {
+        let page = |status| Answer::new(status, html).header("content-type", "text/html");
+        let error = |status, message, kind| Answer::new(status, error_body(message, kind));
+        let garbage = b"data: \xff\xfe\n\n".to_vec();
+        let long = format!("data: {}", "x".repeat(20 << 20));
+        let cases: [Bad; 18] = [
+            (
+                page(200),
+                "MALFORMED_RESPONSE",
+                0,
+                &["page of HTML", "base URL", "Please log in"],
+            ),
+            (page(502), "SERVER", 2, &["502"]),
+            (
+                sse(""),
+                either(api, "EMPTY_RESPONSE", "TRANSPORT"),
+                2,
+                &["asked again 2 times"],
+            ),
+            (
+                sse(&nothing_said(api)),
+                "EMPTY_RESPONSE",
+                2,
+                &["without saying anything"],
+            ),
+            (
+                sse(&begun(api)).piece(garbage),
+                either(api, "MALFORMED_RESPONSE", "PI_AI_ERROR"),
+                0,
+                &["not JSON"],
+            ),
+            (
+                sse(&long),
+                "MALFORMED_RESPONSE",
+                0,
+                &["more than 16777216 bytes"],
+            ),
+            (
+                sse(&begun(api)),
+                either(api, "STREAM_CLOSED", "TRANSPORT"),
+                if api == DeepSeek { 0 } else { 2 },
+                &["ended before"],
+            ),
+            (
+                sse(&begun(api)).ending(End::Cut),
+                "TRANSPORT",
+                2,
+                &["the other side closed it"],
+            ),
+            (
+                error(401, "bad key", "authentication_error"),
+                "AUTH",
+                0,
+                &["bad key", "; it was given E2E_KEY of the environment"],
+            ),
+            (
+                error(403, "not yours", "permission_error"),
+                "AUTH",
+                0,
+                &["not yours"],
+            ),
+            (
+                error(402, "Insufficient Balance", "x"),
+                "QUOTA",
+                0,
+                &["Insufficient Balance"],
+            ),
+            (
+                error(429, "You exceeded your current quota", "insufficient_quota"),
+                "QUOTA",
+                0,
+                &["your current quota"],
+            ),
+            (
+                error(429, "slow down", "rate_limit"),
+                "RATE_LIMIT",
+                2,
+                &["slow down", "asked again 2 times"],
+            ),
+            (error(500, "oh no", "api_error"), "SERVER", 2, &["oh no"]),
+            (
+                error(503, "overloaded", "overloaded_error"),
+                "SERVER",
+                2,
+                &["overloaded"],
+            ),
+            (
+                error(529, "overloaded", "overloaded_error"),
+                "SERVER",
+                2,
+                &["overloaded"],
+            ),
+            (
+                error(400, "no such field", "invalid_request_error"),
+                "INVALID_REQUEST",
+                0,
+                &["no such field"],
+            ),
+            (
+                Answer::new(302, "").header("location", "https://login.example/?token=x"),
+                "HTTP_302",
+                0,
+                &[
+                    "a redirect to https://login.example/, which is not followed",
+                    "baseURL",
+                ],
+            ),
+        ];
+        for (answer, code, retries, says) in cases {
+            let ran = Ran::of(api, &always(&answer));
+            ran.failed(code, says);
             assert_eq!(
-                chunk["chunk"]["reason"]["failure"]["code"], code,
-                "the last chunk: {chunk}"
+                ran.retries().len(),
+                retries,
+                "{api:?} {code}: {:?}",
+                ran.ended
             );
+            assert!(!ran.ended.stderr.contains("token"), "{:?}", ran.ended);
         }
-        assert!(
-            !record.has(&Kind::AssistantMessage),
-            "nothing half said passes for an answer"
-        );
-        assert!(!ended.stderr.contains(KEY));
-        assert_eq!(scratch.files_with(KEY), [""; 0]);
     }
-
-    fn retries(&self) -> Vec<Value> {
-        let events = self.record.events().iter();
-        events
-            .filter(|event| event.kind.as_str() == "llm/retry")
-            .map(|event| data(event))
-            .collect()
-    }
-}
-
-fn base(api: Api, mock: &Mock) -> String {
-    match api {
-        DeepSeek | Messages => mock.base_url(),
-        Completions | Responses => format!("{}/v1", mock.base_url()),
-    }
-}
-
-fn sse(body: &str) -> Answer {
-    Answer::new(200, body.to_owned()).header("content-type", "text/event-stream")
-}
-
-/// The first bytes of an answer that says `Hal` and goes on.
-fn begun(api: Api) -> String {
-    match api {
-        DeepSeek | Completions => {
-            "data: {\"id\":\"c\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Hal\"}}]}\n\n".to_owned()
-        }
-        Responses => [
-            ("response.created", json!({"response": {"id": "r"}})),
-            ("response.output_item.added", json!({"output_index": 0, "item": {"type": "message", "id": "i", "role": "assistant", "content": []}})),
-            ("response.output_text.delta", json!({"output_index": 0, "item_id": "i", "content_index": 0, "delta": "Hal"})),
-        ]
-        .into_iter()
-        .map(event)
-        .collect(),
-        Messages => [
-            ("message_start", json!({"message": {"id": "m", "usage": {"input_tokens": 1, "output_tokens": 1}}})),
-            ("content_block_start", json!({"index": 0, "content_block": {"type": "text", "text": ""}})),
-            ("content_block_delta", json!({"index": 0, "delta": {"type": "text_delta", "text": "Hal"}})),
-        ]
-        .into_iter()
-        .map(event)
-        .collect(),
-    }
-}
-
-fn event((name, mut data): (&str, Value)) -> String {
-    data["type"] = json!(name);
-    format!("event: {name}\ndata: {data}\n\n")
-}
-
-/// The same answer to all that is asked.
-fn always(answer: &Answer) -> Mock {
-    let answer = answer.clone();
-    Mock::with(move |_| answer.clone())
-}
-
-fn error_body(message: &str, kind: &str) -> String {
-    json!({"type": "error", "error": {"type": kind, "code": kind, "message": message}}).to_string()
 }
 
 #[test]
-fn print_all() {
+fn a_finish_that_never_comes_is_waited_for_as_long_as_the_route_says() {
     for api in ALL {
-        let runs: Vec<(&str, Answer)> = vec![
-            (
-                "html",
-                Answer::new(200, "<html><body>Please log in</body></html>")
-                    .header("content-type", "text/html"),
-            ),
-            (
-                "html502",
-                Answer::new(502, "<html><body>Bad gateway</body></html>")
-                    .header("content-type", "text/html"),
-            ),
-            ("empty", sse("")),
-            ("done", sse("data: [DONE]\n\n")),
-            (
-                "utf8",
-                sse(&begun(api)).piece(vec![
-                    b'd', b'a', b't', b'a', b':', b' ', 0xff, 0xfe, b'\n', b'\n',
-                ]),
-            ),
-            ("nofinish", sse(&begun(api))),
-            ("reset", sse(&begun(api)).ending(End::Cut)),
-            (
-                "401",
-                Answer::new(401, error_body("bad key", "authentication_error")),
-            ),
-            (
-                "402",
-                Answer::new(402, error_body("Insufficient Balance", "x")),
-            ),
-            (
-                "429q",
-                Answer::new(
-                    429,
-                    error_body("You exceeded your current quota", "insufficient_quota"),
-                ),
-            ),
-            (
-                "429",
-                Answer::new(429, error_body("slow down", "rate_limit")),
-            ),
-            (
-                "503",
-                Answer::new(503, error_body("overloaded", "overloaded_error")),
-            ),
-            (
-                "529",
-                Answer::new(529, error_body("overloaded", "overloaded_error")),
-            ),
-            (
-                "302",
-                Answer::new(302, "").header("location", "https://login.example/?token=x"),
-            ),
-            ("204", Answer::new(204, "")),
-        ];
-        for (name, answer) in runs {
-            let mock = always(&answer);
-            let ran = Ran::of(api, &mock);
-            println!(
-                "{api:?} {name}: {} r={} {}",
-                ran.ended.stderr.trim(),
-                ran.retries().len(),
-                ran.ended.stdout.trim()
-            );
-        }
         let mock = always(&sse(&begun(api)).ending(End::Stall));
         let ran = Ran::with(
             api,
             &base(api, &mock),
-            &json!({"streamIdleTimeoutMs": 300}),
+            &json!({"streamIdleTimeoutMs": 100}),
             |dsh| dsh,
         );
-        println!(
-            "{api:?} stall: {} r={}",
-            ran.ended.stderr.trim(),
-            ran.retries().len()
+        ran.failed(
+            "TIMEOUT",
+            &["sent nothing for 100 ms", "asked again 2 times"],
         );
-        let mock = always(&sse(&format!("data: {}", "x".repeat(20 << 20))));
+        assert_eq!(ran.retries().len(), 2);
+    }
+}
+
+#[test]
+fn bytes_that_are_no_utf_8_inside_of_a_text_are_replaced_and_the_answer_stands() {
+    for api in [DeepSeek, Completions] {
+        let mut bytes = b"data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a".to_vec();
+        bytes.extend_from_slice(b"\xff\xfeb\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n");
+        let mock = always(&sse("").piece(bytes).split(&[1]));
         let ran = Ran::of(api, &mock);
-        println!(
-            "{api:?} long: {} r={}",
-            ran.ended.stderr.trim(),
-            ran.retries().len()
+        ran.ended.answered("a\u{fffd}\u{fffd}b");
+    }
+}
+
+#[test]
+fn an_address_that_leads_nowhere_is_said_with_what_to_look_at() {
+    for api in ALL {
+        // A port that nobody has: bound and let go.
+        let free = std::net::TcpListener::bind("127.0.0.1:0")
+            .unwrap()
+            .local_addr()
+            .unwrap();
+        for (url, says) in [
+            (format!("http://{free}"), "nothing listens there"),
+            ("http://nowhere.invalid".to_owned(), "check its spelling"),
+        ] {
+            let ran = Ran::with(api, &url, &json!({}), |dsh| dsh);
+            ran.failed(
+                "TRANSPORT",
+                &["could not connect to", says, "asked again 2 times"],
+            );
+        }
+    }
+}
+
+/// It did not come to a session.
+#[track_caller]
+fn refused(ended: &Ended, scratch: &Scratch, says: &[&str]) {
+    assert_eq!((ended.code, &*ended.stdout), (Some(1), ""), "{ended:?}");
+    assert_eq!(ended.stderr.lines().count(), 1, "{ended:?}");
+    for word in says {
+        assert!(
+            ended.stderr.contains(word),
+            "{word:?} is not in {:?}",
+            ended.stderr
         );
-        for url in [
-            "not a url",
-            "ftp://127.0.0.1/x",
-            "http://",
-            "https://u:pw@127.0.0.1/",
-            "http://127.0.0.1:1",
-            "http://nowhere.invalid",
+    }
+    assert!(
+        scratch.listed().is_empty(),
+        "nothing is stored of what did not start"
+    );
+}
+
+#[test]
+fn a_base_url_that_is_none_is_refused_at_the_start_with_its_place_and_without_its_password() {
+    for api in ALL {
+        let section = if api == DeepSeek {
+            "llm-deepseek.baseURL"
+        } else {
+            "llm-pi-ai.providers.acme.baseURL"
+        };
+        for (url, says) in [
+            ("not a url", "a space"),
+            ("ftp://127.0.0.1/x", "must begin with https:// or http://"),
+            ("http://", "names no host"),
+            ("https://u:pass-word@127.0.0.1/", "a user or a password"),
         ] {
             let scratch = Scratch::new();
             scratch.write_home("settings.yaml", &api.settings(url, &json!({})).to_string());
-            let ended = scratch
-                .dsh()
-                .env("E2E_KEY", KEY)
-                .headless()
-                .args(["--model", &api.model(), "Go"])
-                .run();
-            println!("{api:?} {url}: {}", ended.stderr.trim());
+            let dsh = scratch.dsh().env("E2E_KEY", KEY).headless();
+            let ended = dsh.args(["--model", &api.model(), "Go"]).run();
+            refused(&ended, &scratch, &["settings.yaml:1: ", section, says]);
+            assert!(!ended.stderr.contains("pass-word"), "{ended:?}");
         }
-        let scratch = Scratch::new();
-        scratch.write_home(
-            "settings.yaml",
-            &api.settings("http://127.0.0.1:1", &json!({})).to_string(),
-        );
-        for model in [
-            format!("{}/m1-lrge", api.provider()),
-            "deepseek-oficial/x".to_owned(),
-            "acmee/m1".to_owned(),
-        ] {
-            let ended = scratch
-                .dsh()
-                .env("E2E_KEY", KEY)
-                .headless()
-                .args(["--model", &model, "Go"])
-                .run();
-            println!("{api:?} {model}: {}", ended.stderr.trim());
-        }
-        let ended = scratch
-            .dsh()
-            .headless()
-            .args(["--model", &api.model(), "Go"])
-            .run();
-        println!("{api:?} nokey: {}", ended.stderr.trim());
-        let ended = scratch
-            .dsh()
-            .env("E2E_KEY", "sk bad")
-            .headless()
-            .args(["--model", &api.model(), "Go"])
-            .run();
-        println!("{api:?} badkey: {}", ended.stderr.trim());
     }
-    let _ = Step::Bytes(vec![]);
+}
+
+#[test]
+fn a_key_that_is_missing_or_no_key_is_said_with_its_name_and_where_it_was_looked_for() {
+    for api in ALL {
+        let mock = always(&sse(&begun(api)));
+        let url = base(api, &mock);
+        let missing = Ran::with(api, &url, &json!({}), |dsh| dsh.without("E2E_KEY"));
+        let places = [
+            "E2E_KEY",
+            "the environment",
+            ".credentials.yaml",
+            ".env",
+            "dsh credentials set E2E_KEY",
+        ];
+        missing.failed("MISSING_CREDENTIAL", &places);
+        let bad = Ran::with(api, &url, &json!({}), |dsh| {
+            dsh.env("E2E_KEY", "sk with spaces")
+        });
+        bad.failed("INVALID_CREDENTIAL", &["E2E_KEY", "no API key has"]);
+        assert!(!bad.ended.stderr.contains("sk with"));
+        assert!(mock.requests().is_empty(), "nothing is sent without a key");
+    }
+}
+
+#[test]
+fn a_name_that_nobody_has_is_said_with_the_nearest() {
+    for api in ALL {
+        let scratch = Scratch::new();
+        let nowhere = api.settings("http://127.0.0.1:1", &json!({}));
+        scratch.write_home("settings.yaml", &nowhere.to_string());
+        let asked = |model: &str| {
+            scratch
+                .dsh()
+                .env("E2E_KEY", KEY)
+                .headless()
+                .args(["--model", model, "Go"])
+                .run()
+        };
+        let says = |ended: &Ended, says: &[&str]| {
+            assert_eq!(
+                (ended.code, ended.stderr.lines().count()),
+                (Some(1), 1),
+                "{ended:?}"
+            );
+            for word in says {
+                assert!(
+                    ended.stderr.contains(word),
+                    "{word:?} is not in {:?}",
+                    ended.stderr
+                );
+            }
+        };
+        says(
+            &asked("deepseek-oficial/m1"),
+            &[
+                "NO_ADAPTER",
+                "did you mean deepseek-official?",
+                "dsh models",
+            ],
+        );
+        if api != DeepSeek {
+            says(
+                &asked("acmee/m1"),
+                &["NO_ADAPTER", "did you mean acme?", "dsh models"],
+            );
+            // DeepSeek's own route serves what its catalogue does not know.
+            says(
+                &asked("acme/m1-lrge"),
+                &["UNKNOWN_MODEL", "did you mean m1-large?", "dsh models"],
+            );
+        }
+    }
 }
