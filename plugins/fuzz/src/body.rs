@@ -16,6 +16,10 @@ pub(crate) fn deepseek(bytes: &[u8]) {
     check("deepseek-official", DeepSeek::new, bytes);
 }
 
+pub(crate) fn completions(bytes: &[u8]) {
+    shared::<llm_openai_completions::Completions>(bytes);
+}
+
 pub(crate) fn responses(bytes: &[u8]) {
     shared::<llm_openai_responses::Responses>(bytes);
 }

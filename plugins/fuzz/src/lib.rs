@@ -58,6 +58,11 @@ pub const TARGETS: &[Target] = &[
         protocols: &["deepseek"],
     },
     Target {
+        name: "openai-completions",
+        run: body::completions,
+        protocols: &["openai-completions", "deepseek"],
+    },
+    Target {
         name: "openai-responses",
         run: body::responses,
         protocols: &["openai-responses"],

@@ -2,6 +2,8 @@
 
 use adapter_support::{HttpRequest, Part};
 use guest_support::json::Json;
+use llm_openai_completions::Completions;
+use llm_openai_responses::Responses;
 use serde_json::{Value, json};
 
 use crate::adapters::{self, DeepSeek, Driven, MODEL, PROVIDER};
@@ -32,12 +34,10 @@ pub(crate) fn check(bytes: &[u8]) {
             .clone_from(&request.config.reasoning_effort);
         own
     };
-    let mut all: [(&str, Box<dyn Driven>); 2] = [
+    let mut all: [(&str, Box<dyn Driven>); 3] = [
         ("deepseek-official", Box::new(DeepSeek::new())),
-        (
-            PROVIDER,
-            Box::new(adapters::of::<llm_openai_responses::Responses>()),
-        ),
+        (PROVIDER, Box::new(adapters::of::<Completions>())),
+        (PROVIDER, Box::new(adapters::of::<Responses>())),
     ];
     for (provider, adapter) in &mut all {
         let opened = adapter.open(clone(provider));

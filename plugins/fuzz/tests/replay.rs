@@ -28,6 +28,11 @@ fn deepseek_makes_the_same_chunks_however_a_body_is_cut() {
 }
 
 #[test]
+fn chat_completions_make_the_same_chunks_however_a_body_is_cut() {
+    run("openai-completions", 500);
+}
+
+#[test]
 fn responses_make_the_same_chunks_however_a_body_is_cut() {
     run("openai-responses", 500);
 }
