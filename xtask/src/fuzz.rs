@@ -14,13 +14,14 @@ use crate::{cache, process, root};
 /// Of `tests/fuzz`.
 const LOG: [&str; 6] = ["frames", "lines", "normaliser", "surface", "repair", "lock"];
 /// Of `plugins/fuzz`.
-const ADAPTERS: [&str; 6] = [
+const ADAPTERS: [&str; 7] = [
     "sse",
     "json",
     "requests",
     "deepseek",
     "openai-completions",
     "openai-responses",
+    "anthropic-messages",
 ];
 /// Seconds for each target when nothing is said.
 const SECONDS: u64 = 60;

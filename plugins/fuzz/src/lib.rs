@@ -67,6 +67,11 @@ pub const TARGETS: &[Target] = &[
         run: body::responses,
         protocols: &["openai-responses"],
     },
+    Target {
+        name: "anthropic-messages",
+        run: body::messages,
+        protocols: &["anthropic-messages"],
+    },
 ];
 
 /// The target of a name.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use dsh_agent::{Message, RunOutcome, StartSource};
 use dsh_session::{Header, Kind, Session};
-use dsh_soak::rig::{self, Rig, Routes};
+use dsh_soak::rig::{Rig, Routes};
 use dsh_store::{Store, StoreConfig};
 use mock_provider::{Answer, End, Mock, Protocol, Speech};
 use serde_json::json;
@@ -150,7 +150,7 @@ async fn what_is_retried_is_the_same_on_every_route() {
         }),
         longest_wait_ms: 1.0,
     };
-    let rig = Rig::new(&rig::built(), &mock.base_url(), &routes)
+    let rig = Rig::new(&Protocol::ALL, &mock.base_url(), &routes)
         .await
         .unwrap();
     let models = rig.models(&Arc::default()).unwrap();
@@ -158,7 +158,7 @@ async fn what_is_retried_is_the_same_on_every_route() {
     let store = Store::open(StoreConfig::new(folder.path())).unwrap();
     let mut wrong = Vec::new();
     for (number, failure) in failures().iter().enumerate() {
-        for protocol in rig::built() {
+        for protocol in Protocol::ALL {
             let id = format!("{number}-{}", protocol.api());
             let session = Session::new(Header::new(&*id, 0)).unwrap();
             let writer = store.create(&session).unwrap();
