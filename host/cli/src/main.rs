@@ -15,6 +15,7 @@ mod exit;
 mod headless;
 mod kv;
 mod left_out;
+mod live;
 mod models;
 mod open;
 #[cfg(test)]

@@ -117,6 +117,12 @@ impl Models {
         self.entries.add(Arc::new(adapter), grants)
     }
 
+    /// A registration without routes yet, whose place in the order is taken.
+    #[must_use]
+    pub fn place(&self) -> Registration {
+        self.entries.place()
+    }
+
     /// The providers, in order of registration.
     #[must_use]
     pub fn providers(&self) -> Vec<Provider> {

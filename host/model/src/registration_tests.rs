@@ -49,7 +49,7 @@ fn a_replacement_takes_the_place_of_all_that_it_replaces() {
     first.replace(Serves(vec![]), &[]).unwrap();
     assert_eq!(names(&entries), ["z"]);
     first.replace(Serves(vec!["a"]), &[]).unwrap();
-    assert_eq!(names(&entries), ["z", "a"]);
+    assert_eq!(names(&entries), ["a", "z"]);
 }
 
 #[test]
@@ -78,6 +78,15 @@ fn what_was_disposed_of_is_gone_and_cannot_be_replaced() {
     assert_eq!(error.code(), "REGISTRATION_DISPOSED");
     // The name is free again.
     entries.add(serves(&["a"]), &[]).unwrap();
+}
+
+#[test]
+fn a_place_is_kept_for_routes_that_come_later() {
+    let entries = Arc::new(Entries::default());
+    let place = entries.place();
+    entries.add(serves(&["z"]), &[]).unwrap();
+    place.replace(Serves(vec!["a"]), &[]).unwrap();
+    assert_eq!(names(&entries), ["a", "z"]);
 }
 
 #[test]
