@@ -15,6 +15,7 @@ mod exit;
 mod headless;
 mod kv;
 mod left_out;
+mod listing;
 mod live;
 mod models;
 mod open;
@@ -73,6 +74,7 @@ fn start(arguments: impl Iterator<Item = OsString>) -> Result<u8, exit::Failure>
         } => boot::dump(&profile, &patches, safe, strict),
         Launch::DumpDefault { profile } => boot::dump_default(&profile),
         Launch::Doctor(arguments) => doctor::main(&arguments),
+        Launch::Models(arguments) => listing::main(&arguments),
         Launch::Sessions(arguments) => sessions::main(&arguments),
         Launch::Plugin(arguments) => plugin::main(&arguments),
         Launch::Boot(boot) => headless::main(&boot),

@@ -3,8 +3,8 @@
 //! The launcher's flags come first. The first token that it does not know ends
 //! them, and from there on everything belongs to the app, whatever it looks
 //! like. One `--` is eaten at that place. `web` and `plugin` are sub-commands as
-//! the first such token, unless that `--` stands before them. `sessions` and
-//! `doctor`, which are ours, are such only as the very first word: after
+//! the first such token, unless that `--` stands before them. `sessions`,
+//! `models` and `doctor`, which are ours, are such only as the very first word: after
 //! `--profile` they are words of a task like any others.
 
 use std::path::PathBuf;
@@ -20,6 +20,8 @@ pub enum Launch {
     Sessions(Vec<String>),
     /// `dsh plugin …`: what is installed into a profile, and what it may do. Its arguments as they stand.
     Plugin(Vec<String>),
+    /// `dsh models …`: what can be called; boots nothing. Its arguments as they stand.
+    Models(Vec<String>),
     /// `dsh doctor …`: says what is wrong; changes nothing. Its arguments as they stand.
     Doctor(Vec<String>),
     /// Boot a profile; its `args` go to the booted app as they stand.
@@ -68,6 +70,7 @@ pub const HELP: &str = "\
 Usage: dsh [options] [args...]
        dsh sessions <command> [args...]
        dsh plugin <command> [args...]
+       dsh models [--profile <name>] [--json] [provider]
        dsh doctor [--profile <name>] [--json]
 
 Boots a profile: composes its rows from bundles and patches, mounts them, and
@@ -82,6 +85,8 @@ Commands:
                            stored sessions: dsh sessions --help
   plugin                   add, remove, update and list plugins, and decide what
                            they may do: dsh plugin --help
+  models                   list what can be called, and why what cannot be
+                           called cannot: dsh models --help
   doctor                   look for what is wrong with this machine and dsh's
                            files, and say what to do: dsh doctor --help
 
@@ -139,6 +144,11 @@ pub fn parse(args: impl IntoIterator<Item = String>) -> Result<Launch, UsageErro
         rest.pop();
         rest.reverse();
         return Ok(Launch::Sessions(rest));
+    }
+    if rest.last().is_some_and(|first| first == "models") {
+        rest.pop();
+        rest.reverse();
+        return Ok(Launch::Models(rest));
     }
     if rest.last().is_some_and(|first| first == "doctor") {
         rest.pop();
