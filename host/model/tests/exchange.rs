@@ -1,239 +1,15 @@
-//! One attempt over a real connection, with a small adapter of our own: a line is a chunk.
+//! One attempt over a real connection.
+
+mod lines;
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use async_trait::async_trait;
-use dsh_http::{Allowed, Client, Origin, Reach};
-use dsh_model::{
-    Action, Adapter, Attempt, CallConfig, CallContext, Credentials, Emission, EndCause, Gateway,
-    GenerateRequest, HttpRequest, LlmFailure, LlmStream, Models, Prepared, Request, RouteGrant,
-    Secret,
-};
-use dsh_session::{Json, Value};
+use dsh_model::{Action, Emission};
+use dsh_session::Json;
 use mock_provider::{Answer, End, Mock, Step};
 
-/// What the adapter does, and what became of it.
-#[derive(Clone, Default)]
-struct Script {
-    idle_timeout_ms: u64,
-    actions: VecDeque<Action>,
-    /// Chunks of each `end`.
-    at_end: VecDeque<Vec<&'static str>>,
-    log: Arc<Mutex<Vec<String>>>,
-    /// `body` fails like a component that traps.
-    broken: bool,
-}
-
-impl Script {
-    fn note(&self, text: impl Into<String>) {
-        self.log.lock().unwrap().push(text.into());
-    }
-}
-
-struct Lines(Script);
-
-#[async_trait]
-impl Adapter for Lines {
-    fn list_routes(&self) -> Vec<String> {
-        let idle = self.0.idle_timeout_ms.max(1);
-        vec![format!(r#"{{"provider":"p","idleTimeoutMs":{idle}}}"#)]
-    }
-
-    async fn prepare(&self, _: &CallContext, config: CallConfig) -> Result<Prepared, LlmFailure> {
-        let model = String::from(r#"{"id":"m","name":"M"}"#);
-        Ok(Prepared {
-            config,
-            defaulted: Vec::new(),
-            model,
-        })
-    }
-
-    async fn open(
-        &self,
-        _: &CallContext,
-        request: GenerateRequest,
-    ) -> Result<Box<dyn Attempt>, LlmFailure> {
-        if request.system.as_deref() == Some("refuse") {
-            return Err(LlmFailure::new("UNSUPPORTED_CONTENT", "not that"));
-        }
-        self.0.note("open");
-        Ok(Box::new(LinesAttempt {
-            script: self.0.clone(),
-            rest: Vec::new(),
-        }))
-    }
-}
-
-struct LinesAttempt {
-    script: Script,
-    rest: Vec<u8>,
-}
-
-#[async_trait]
-impl Attempt for LinesAttempt {
-    async fn next(&mut self, _: &CallContext) -> Result<Action, LlmFailure> {
-        Ok(self.script.actions.pop_front().unwrap_or(Action::Done))
-    }
-
-    async fn head(
-        &mut self,
-        _: &CallContext,
-        status: u16,
-        _: Vec<(String, String)>,
-    ) -> Result<(), LlmFailure> {
-        self.script.note(format!("head {status}"));
-        Ok(())
-    }
-
-    async fn body(&mut self, _: &CallContext, data: &[u8]) -> Result<Vec<String>, LlmFailure> {
-        if self.script.broken {
-            return Err(LlmFailure::new("PLUGIN_TRAP", "the component crashed"));
-        }
-        self.rest.extend_from_slice(data);
-        let mut chunks = Vec::new();
-        while let Some(at) = self.rest.iter().position(|byte| *byte == b'\n') {
-            let line: Vec<u8> = self.rest.drain(..=at).collect();
-            chunks.push(String::from_utf8(line).unwrap().trim().to_owned());
-        }
-        Ok(chunks)
-    }
-
-    async fn end(&mut self, _: &CallContext, cause: EndCause) -> Result<Vec<String>, LlmFailure> {
-        self.script.note(match cause {
-            EndCause::Complete => String::from("end complete"),
-            EndCause::Failed(error) => format!("end {}", error.code),
-            EndCause::Aborted => String::from("end aborted"),
-        });
-        let chunks = self.script.at_end.pop_front().unwrap_or_default();
-        Ok(chunks.into_iter().map(String::from).collect())
-    }
-
-    async fn close(&mut self, ctx: &CallContext) {
-        assert!(!ctx.cancel.is_cancelled(), "closing must not be cut short");
-        self.script.note("close");
-    }
-}
-
-struct Keys;
-
-impl Credentials for Keys {
-    fn resolve(&self, reference: &str) -> Result<Option<Secret>, LlmFailure> {
-        Ok((reference == "KEY").then(|| Secret::new("sk-test-1")))
-    }
-}
-
-const TEXT: &str = r#"{"type":"text-delta","index":0,"text":"é"}"#;
-const STOP: &str = r#"{"type":"finish","reason":{"kind":"stop"}}"#;
-
-fn post(url: String) -> Action {
-    Action::Send(HttpRequest {
-        method: String::from("POST"),
-        url,
-        headers: vec![(
-            String::from("authorization"),
-            String::from("Bearer {credential}"),
-        )],
-        body: Vec::new(),
-        timeout_ms: None,
-    })
-}
-
-fn send_to(mock: &Mock) -> Script {
-    Script {
-        idle_timeout_ms: 60_000,
-        actions: VecDeque::from([post(format!("{}/x", mock.base_url()))]),
-        ..Script::default()
-    }
-}
-
-async fn open(
-    script: Script,
-    origin: &str,
-    credential: &str,
-    request: Request,
-) -> (LlmStream, CallContext) {
-    let models = Models::new(Arc::new(Gateway {
-        client: Client::new(),
-        credentials: Box::new(Keys),
-        pictures: Arc::new(dsh_model::NoPictures),
-        user_agent: String::from("dsh/test"),
-        anonymous_user_id: Box::new(|| String::from("anon")),
-    }));
-    let grant = RouteGrant {
-        provider: String::from("p"),
-        origins: vec![Allowed {
-            origin: Origin::parse(origin).unwrap(),
-            reach: Reach::Named,
-        }],
-        credential: Some(credential.to_owned()),
-    };
-    models.register(Lines(script), &[grant]).unwrap();
-    let ctx = CallContext::default();
-    let config = CallConfig {
-        provider: "p".into(),
-        model: "m".into(),
-        ..CallConfig::default()
-    };
-    let call = models.prepare(&ctx, config).await.unwrap();
-    (call.stream(ctx.clone(), &request), ctx)
-}
-
-fn plain() -> Request {
-    Request::auxiliary("test", Vec::new())
-}
-
-async fn stream(script: Script, mock: &Mock) -> (LlmStream, CallContext) {
-    open(script, &mock.base_url(), "KEY", plain()).await
-}
-
-async fn drain(stream: &mut LlmStream) -> Vec<Json> {
-    let mut chunks = Vec::new();
-    while let Some(chunk) = stream.next().await {
-        chunks.push(chunk);
-    }
-    assert!(
-        stream.next().await.is_none(),
-        "nothing comes after the finish"
-    );
-    let finishes = chunks
-        .iter()
-        .filter(|chunk| kind(chunk) == "finish")
-        .count();
-    assert_eq!(
-        (finishes, chunks.last().map(kind)),
-        (1, Some(String::from("finish")))
-    );
-    chunks
-}
-
-fn kind(chunk: &Json) -> String {
-    chunk
-        .get("type")
-        .and_then(Value::text)
-        .unwrap_or_default()
-        .into_owned()
-}
-
-/// `kind` or `kind CODE` of the last chunk.
-fn ending(chunks: &[Json]) -> String {
-    let reason = chunks.last().unwrap().get("reason").unwrap();
-    let text = |path: &[&str]| {
-        reason
-            .path(path)
-            .and_then(Value::text)
-            .unwrap_or_default()
-            .into_owned()
-    };
-    format!("{} {}", text(&["kind"]), text(&["failure", "code"]))
-        .trim()
-        .to_owned()
-}
-
-fn log(script: &Script) -> Vec<String> {
-    script.log.lock().unwrap().clone()
-}
+use lines::{STOP, Script, TEXT, drain, ending, log, open, plain, post, send_to, stream};
 
 #[tokio::test]
 async fn chunks_are_the_same_however_the_bytes_are_cut() {
@@ -566,19 +342,32 @@ async fn an_adapter_without_a_wire_emits_at_its_own_pace() {
 }
 
 #[tokio::test]
-async fn a_slow_reader_slows_the_provider() {
-    let line = format!("{TEXT}\n");
-    let mut answer = Answer::sse("");
-    let lines_a_piece = (1 << 20) / line.len();
-    for _ in 0..40 {
-        answer = answer.piece(line.repeat(lines_a_piece));
+async fn a_slow_reader_slows_the_provider_and_loses_nothing() {
+    let mut answer = Answer::sse(format!("{TEXT}\n"));
+    let mut sent = vec![TEXT.to_owned()];
+    for at in 0..24 * 16 {
+        let text = at.to_string().repeat((64 << 10) / 3);
+        sent.push(format!(
+            r#"{{"type":"text-delta","index":0,"text":"{text}"}}"#
+        ));
+        answer = answer.piece(format!("{}\n", sent[sent.len() - 1]));
     }
-    let mock = Mock::start(vec![answer.then(Step::Gate)]);
+    sent.push(STOP.to_owned());
+    let mock = Mock::start(vec![answer.piece(format!("{STOP}\n"))]);
     let (mut stream, _) = stream(send_to(&mock), &mock).await;
-    assert_eq!(stream.next().await.unwrap().as_str(), TEXT);
+    assert_eq!(stream.next().await.unwrap().as_str(), sent[0]);
+    // As far as the provider gets while nobody reads.
+    let mut written = 0;
+    while written != mock.written() {
+        written = mock.written();
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert!(written < 12 << 20, "the provider must wait: {written}");
+    let chunks = drain(&mut stream).await;
+    let texts = chunks.iter().map(|chunk| chunk.as_str());
     assert!(
-        mock.written() < 39 << 20,
-        "the provider must wait for the reader"
+        texts.eq(sent[1..].iter().map(String::as_str)),
+        "nothing is lost"
     );
 }
 

@@ -4,6 +4,7 @@
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use dsh_http::{Allowed, Client, Origin, Reach};
 use dsh_model::{
@@ -12,7 +13,7 @@ use dsh_model::{
 };
 use dsh_plugin::{Component, Engine, EngineConfig, Grants, Limits, Row};
 use dsh_session::{Json, Value};
-use mock_provider::{Answer, Mock, Recorded};
+use mock_provider::{Answer, End, Mock, Recorded};
 use serde_json::json;
 use tokio::sync::OnceCell;
 
@@ -51,8 +52,8 @@ struct Came {
     asked: Vec<String>,
 }
 
-/// Lets the adapter ask for this, with a route granted to `granted`.
-async fn send(granted: &Mock, [url, name, value, body]: [&str; 4]) -> Came {
+/// The adapter behind a route that is granted to `granted`.
+async fn models(granted: &Mock) -> (Keys, Models) {
     let (engine, component) = guest().await;
     let grants = json!({
         "clock": true, "random": true, "session": true, "journal": true, "workspace": true,
@@ -84,6 +85,12 @@ async fn send(granted: &Mock, [url, name, value, body]: [&str; 4]) -> Came {
     };
     let adapter = ComponentAdapter::new(&mounted).unwrap();
     models.register(adapter, &[grant]).unwrap();
+    (keys, models)
+}
+
+/// Lets the adapter ask for this, with a route granted to `granted`.
+async fn send(granted: &Mock, wanted: [&str; 4]) -> Came {
+    let (keys, models) = models(granted).await;
     let ctx = CallContext::default();
     let config = CallConfig {
         provider: "prober".to_owned(),
@@ -91,6 +98,7 @@ async fn send(granted: &Mock, [url, name, value, body]: [&str; 4]) -> Came {
         ..CallConfig::default()
     };
     let call = models.prepare(&ctx, config).await.unwrap();
+    let [url, name, value, body] = wanted;
     let wanted = format!("send|{url}|{name}|{value}|{body}");
     let request = Request::auxiliary("test", Vec::new()).system(Some(wanted));
     let mut stream = call.stream(ctx, &request);
@@ -225,4 +233,37 @@ async fn h45_a_credential_is_put_into_no_url_no_body_and_no_headers_name() {
     assert_eq!(sent.body, b"key={credential}&other={secret:KEY}");
     let came = send(&granted, [&granted.base_url(), "x-{credential}", "y", ""]).await;
     assert_eq!(came.ending, "INVALID_REQUEST");
+}
+
+/// It may compute for seconds before its bound; nobody waits for that who has given up.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_adapter_that_never_returns_is_left_when_the_caller_gives_up() {
+    let granted = Mock::start(vec![Answer::new(200, "spin").ending(End::Stall)]);
+    let (_, models) = models(&granted).await;
+    let ctx = CallContext::default();
+    let config = CallConfig {
+        provider: "prober".to_owned(),
+        model: "m".to_owned(),
+        ..CallConfig::default()
+    };
+    let call = models.prepare(&ctx, config).await.unwrap();
+    let wanted = format!("send|{}|x|y|", granted.base_url());
+    let request = Request::auxiliary("test", Vec::new()).system(Some(wanted));
+    let mut stream = call.stream(ctx.clone(), &request);
+    let cancel = async {
+        // It has the word that makes it spin by then, or meets the cancel on the way to it.
+        while granted.written() == 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        ctx.cancel.cancel();
+    };
+    let (chunk, ()) = tokio::join!(stream.next(), cancel);
+    let chunk = chunk.unwrap();
+    assert!(chunk.as_str().contains(r#""kind":"aborted""#), "{chunk:?}");
+    assert!(stream.next().await.is_none());
+    drop(stream);
+    while granted.closed() == 0 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
 }

@@ -38,5 +38,6 @@ mod signals;
 mod support;
 mod titles;
 mod told;
+mod transport;
 mod views;
 mod whole_runs;

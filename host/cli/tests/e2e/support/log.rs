@@ -38,6 +38,31 @@ impl Scratch {
         Record::read(&self.store(), &listed[0].path)
     }
 
+    /// Where a text is: files of home and workspace as they are, and logs as they read.
+    pub(crate) fn files_with(&self, text: &str) -> Vec<String> {
+        let mut found = Vec::new();
+        let mut folders = vec![self.home(), self.work(), self.user()];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+                let path = entry.path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else if holds(&std::fs::read(&path).unwrap_or_default(), text) {
+                    found.push(path.display().to_string());
+                }
+            }
+        }
+        let store = self.store();
+        for entry in self.listed() {
+            let record = Record::read(&store, &entry.path);
+            let mut events = record.events().iter();
+            if let Some(event) = events.find(|event| format!("{event:?}").contains(text)) {
+                found.push(format!("{}: {}", entry.path.display(), event.kind.as_str()));
+            }
+        }
+        found
+    }
+
     /// As [`Scratch::record`], while the run may not have come so far.
     pub(crate) fn record_so_far(&self) -> Option<Record> {
         let listed = self.listed();
@@ -45,6 +70,12 @@ impl Scratch {
         let target = Target::File(listed.first()?.path.clone());
         Some(Record::new(store.inspect(&target).ok()?))
     }
+}
+
+fn holds(bytes: &[u8], text: &str) -> bool {
+    bytes
+        .windows(text.len())
+        .any(|window| window == text.as_bytes())
 }
 
 impl Record {

@@ -505,6 +505,7 @@ impl llm_adapter::Guest for Prober {
     }
 
     fn body(attempt: u32, data: Vec<u8>) -> Vec<String> {
+        misbehave(std::str::from_utf8(&data).unwrap_or_default());
         vec![format!("{attempt}:{}", data.len())]
     }
 
