@@ -37,11 +37,11 @@ impl Entries {
 
     pub(crate) fn add(
         self: &Arc<Self>,
-        adapter: Arc<dyn Adapter>,
+        adapter: &Arc<dyn Adapter>,
         grants: &[RouteGrant],
     ) -> Result<Registration, ModelError> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
-        let new = read(id, &adapter, grants)?;
+        let new = read(id, adapter, grants)?;
         if new.is_empty() {
             return Err(ModelError::InvalidAdapter(String::from(
                 "it serves no route",

@@ -13,6 +13,7 @@ pub(crate) struct Completions {}
 
 impl Protocol for Completions {
     const API: &'static str = "openai-completions";
+    const CATALOGUE: &'static str = include_str!("../../adapter/catalogue/openai-completions.json");
     const SWITCHES: &'static [Switch] = request::SWITCHES;
 
     fn request(

@@ -110,7 +110,12 @@ pub(super) fn listing(place: &Place, name: &str) -> Result<Listing, Failure> {
                 let provider = |route| Provider::of(row, route, &offer.grants, &keys);
                 listing.providers.extend(routes.map(provider));
             }
-            Err(reason) => listing.rows.push((row.id.clone(), reason)),
+            Err(reason) => {
+                let prefix = format!("row {}: ", row.id);
+                let reason = reason.strip_prefix(&prefix).unwrap_or(&reason).to_owned();
+                listing.providers.extend(Provider::lost(row, &reason));
+                listing.rows.push((row.id.clone(), reason));
+            }
         }
     }
     let known = |listing: &Listing, id: &str| listing.providers.iter().any(|one| one.id == id);
@@ -213,14 +218,31 @@ impl Provider {
     }
 
     fn unserved(one: &dsh_profile::Unserved) -> Self {
+        Self::broken(&one.provider, &one.name, None, one.problem.clone())
+    }
+
+    /// Those that a row would serve if it could be used.
+    fn lost<'a>(row: &'a Row, reason: &'a str) -> impl Iterator<Item = Self> + 'a {
+        let routes = match &row.grants["route"] {
+            Value::Array(routes) => routes.as_slice(),
+            one => std::slice::from_ref(one),
+        };
+        routes.iter().filter_map(move |route| {
+            let id = route.get("provider")?.as_str()?;
+            let problem = format!("row {}, which serves it, is left out: {reason}", row.id);
+            Some(Self::broken(id, id, Some(&row.id), problem))
+        })
+    }
+
+    fn broken(id: &str, name: &str, row: Option<&String>, problem: String) -> Self {
         Self {
-            id: one.provider.clone(),
-            name: one.name.clone(),
-            row: None,
+            id: id.to_owned(),
+            name: name.to_owned(),
+            row: row.cloned(),
             api: None,
             base_url: None,
             credential: None,
-            problem: Some(one.problem.clone()),
+            problem: Some(problem),
             models: Vec::new(),
         }
     }

@@ -44,7 +44,10 @@ fn of_provider(provider: &Provider) -> String {
         facts.push(format!("{name}{}", place.unwrap_or_default()));
     }
     facts.extend(provider.row.as_ref().map(|row| format!("row {row}")));
-    text += &format!(": {}\n", plain(&facts.join(", ")));
+    if !facts.is_empty() {
+        text += &format!(": {}", plain(&facts.join(", ")));
+    }
+    text.push('\n');
     if let Some(problem) = &provider.problem {
         text += &format!("  cannot be called: {}\n", plain(problem));
     }

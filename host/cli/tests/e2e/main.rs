@@ -16,6 +16,7 @@ mod hostile;
 mod installed;
 mod kills;
 mod listening;
+mod models;
 mod one_tool;
 mod plugin;
 mod plugin_ask;
