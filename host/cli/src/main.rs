@@ -76,6 +76,7 @@ fn start(arguments: impl Iterator<Item = OsString>) -> Result<u8, exit::Failure>
         Launch::Doctor(arguments) => doctor::main(&arguments),
         Launch::Models(arguments) => listing::main(&arguments),
         Launch::Sessions(arguments) => sessions::main(&arguments),
+        Launch::Credentials(arguments) => credentials::main(&arguments),
         Launch::Plugin(arguments) => plugin::main(&arguments),
         Launch::Boot(boot) => headless::main(&boot),
     }

@@ -49,8 +49,7 @@ pub fn check(
     found.push(match place(name) {
         Ok(Some(place)) => Finding::ok(format_args!("its credential {name} is in {place}")),
         Ok(None) => Finding::wrong(format_args!(
-            "row {}: its credential {name} is nowhere; export {name}, or put it under `refs:` in \
-             $DSH_HOME/.credentials.yaml",
+            "row {}: its credential {name} is nowhere; run: dsh credentials set {name}, or export {name}",
             route.row
         )),
         Err(error) => Finding::wrong(error),

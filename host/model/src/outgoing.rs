@@ -155,8 +155,8 @@ impl Gateway {
         };
         let value = self.credentials.resolve(reference)?.ok_or_else(|| {
             missing(format!(
-                "the provider {route} needs the credential {reference}, which has no value; \
-                 set it in the environment, in .credentials.yaml or in .env"
+                "the provider {route} needs the credential {reference}, which has no value in the environment, \
+                 in $DSH_HOME/.credentials.yaml or in a .env file; run: dsh credentials set {reference}"
             ))
         })?;
         check_key(reference, &value)

@@ -8,21 +8,29 @@
 //! one that others may read.
 
 mod document;
+mod edit;
+mod load;
+mod store;
 
-use crate::{Environment, Error, Home, Source, file};
+use crate::{Environment, Error, Home, Source};
 use document::Refs;
 use std::fmt;
-use std::fs::Metadata;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
+pub use store::{Changed, CredentialFile};
 
 /// A credential's value. Neither `Debug` nor any error shows it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
 impl Secret {
+    /// Keeps it.
+    #[must_use]
+    pub fn new(value: impl Into<String>) -> Self {
+        Self(value.into())
+    }
+
     /// The value, to be put into a request and nowhere else.
     #[must_use]
     pub fn expose(&self) -> &str {
@@ -35,6 +43,9 @@ impl fmt::Debug for Secret {
         f.write_str("Secret(…)")
     }
 }
+
+/// The document's name.
+const FILE: &str = ".credentials.yaml";
 
 /// Resolves credential references.
 pub struct CredentialStore {
@@ -62,8 +73,8 @@ impl CredentialStore {
     /// # Errors
     /// A document that others may read, or that is not of its strict shape.
     pub fn open(home: &Home, env: Environment) -> Result<Self, Error> {
-        let path = home.path().join(".credentials.yaml");
-        let (stamp, refs) = load(&path)?;
+        let path = home.path().join(FILE);
+        let (stamp, refs) = load::load(&path)?;
         Ok(Self {
             path,
             env,
@@ -98,6 +109,36 @@ impl CredentialStore {
             .or_else(|| of_env(Source::UserEnv)))
     }
 
+    /// The layers that have a value for this name, strongest first.
+    ///
+    /// # Errors
+    /// [`Error::CredentialName`] for a name that no reference may have.
+    pub fn layers(&self, name: &str) -> Result<Vec<Source>, Error> {
+        if !document::is_reference(name) {
+            return Err(Error::CredentialName(name.to_owned()));
+        }
+        let has = |source: Source| match source {
+            Source::File => self.current(|refs| refs.contains_key(name)),
+            _ => self
+                .env
+                .get_in(source, name)
+                .is_some_and(|value| !value.is_empty()),
+        };
+        let all = [
+            Source::Process,
+            Source::File,
+            Source::ProjectEnv,
+            Source::UserEnv,
+        ];
+        Ok(all.into_iter().filter(|source| has(*source)).collect())
+    }
+
+    /// The names that the document has, in the order of the alphabet.
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        self.current(|refs| refs.keys().cloned().collect())
+    }
+
     /// Why the document, as it is now on disk, is not used; none when it is.
     pub fn problem(&self) -> Option<String> {
         self.current(|_| ());
@@ -111,9 +152,12 @@ impl CredentialStore {
     /// Looks into the document, read again where it changed.
     fn current<T>(&self, look: impl FnOnce(&Refs) -> T) -> T {
         let mut state = self.lock();
-        let now = std::fs::metadata(&self.path).ok().as_ref().map(stamp_of);
+        let now = std::fs::metadata(&self.path)
+            .ok()
+            .as_ref()
+            .map(load::stamp_of);
         if now != state.stamp {
-            match load(&self.path) {
+            match load::load(&self.path) {
                 Ok((stamp, refs)) => {
                     *state = State {
                         stamp,
@@ -137,53 +181,6 @@ impl fmt::Debug for CredentialStore {
             .field("path", &self.path)
             .field("names", &self.lock().refs.keys())
             .finish_non_exhaustive()
-    }
-}
-
-fn load(path: &Path) -> Result<(Stamp, Refs), Error> {
-    let file = match file::open_regular(path) {
-        Ok(file) => file,
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok((None, Refs::new())),
-        Err(e) => return Err(Error::io("read", path, e)),
-    };
-    // Of the open file, so that what is checked is what is read.
-    let metadata = file.metadata().map_err(|e| Error::io("read", path, e))?;
-    let mode = mode_of(&metadata);
-    if mode & 0o077 != 0 {
-        return Err(Error::CredentialsMode {
-            path: path.to_owned(),
-            mode,
-        });
-    }
-    let text = file::read_open(file).map_err(|e| Error::io("read", path, e))?;
-    let refs = match file::document(path, &text)? {
-        Some(root) => document::refs(&root).map_err(|fault| file::at(path, fault))?,
-        None => Refs::new(),
-    };
-    Ok((Some(stamp_of(&metadata)), refs))
-}
-
-fn stamp_of(metadata: &Metadata) -> Version {
-    #[cfg(unix)]
-    let number = std::os::unix::fs::MetadataExt::ino(metadata);
-    #[cfg(not(unix))]
-    let number = 0;
-    (
-        metadata.modified().ok(),
-        metadata.len(),
-        mode_of(metadata),
-        number,
-    )
-}
-
-/// Permission bits; none where the system has no such thing.
-fn mode_of(metadata: &Metadata) -> u32 {
-    #[cfg(unix)]
-    return std::os::unix::fs::PermissionsExt::mode(&metadata.permissions()) & 0o777;
-    #[cfg(not(unix))]
-    {
-        let _ = metadata;
-        0
     }
 }
 

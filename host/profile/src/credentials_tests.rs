@@ -1,6 +1,7 @@
 use super::*;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
 struct Fixture {
     dir: tempfile::TempDir,

@@ -89,6 +89,25 @@ pub enum Error {
         "{0:?} is not the name of a credential: letters, digits and _ are allowed, not starting with a digit"
     )]
     CredentialName(String),
+    /// The inherited environment gives this credential, and would go on winning over what is written.
+    #[error(
+        "{0} is set in the environment that dsh was started from, which wins over .credentials.yaml; unset it there first (unset {0}), or change it there"
+    )]
+    CredentialInherited(String),
+    /// Another process holds the document's lock, or died with it.
+    #[error("{path} is there: another process is changing the credentials, or one died while it did; if none runs: rm {path}", path = .0.display())]
+    CredentialsBusy(PathBuf),
+    /// The document is a link, which a change would replace by a file.
+    #[error("{path} is a symbolic link, and dsh does not write through one; change the file that it leads to, or put a file in its place", path = .0.display())]
+    CredentialsLink(PathBuf),
+    /// The document is laid out so that one name cannot be changed alone.
+    #[error("{path} is laid out in a way in which {name} cannot be changed without changing more; change it by hand: a line `  {name}: …` below `refs:`", path = path.display())]
+    CredentialsLayout {
+        /// The document.
+        path: PathBuf,
+        /// The name.
+        name: String,
+    },
     /// The lock cannot hold what it should.
     #[error("dsh.lock cannot hold plugin {plugin}: {reason}")]
     Unlockable {

@@ -3,7 +3,7 @@
 //! The launcher's flags come first. The first token that it does not know ends
 //! them, and from there on everything belongs to the app, whatever it looks
 //! like. One `--` is eaten at that place. `web` and `plugin` are sub-commands as
-//! the first such token, unless that `--` stands before them. `sessions`,
+//! the first such token, unless that `--` stands before them. `sessions`, `credentials`,
 //! `models` and `doctor`, which are ours, are such only as the very first word: after
 //! `--profile` they are words of a task like any others.
 
@@ -20,6 +20,8 @@ pub enum Launch {
     Sessions(Vec<String>),
     /// `dsh plugin …`: what is installed into a profile, and what it may do. Its arguments as they stand.
     Plugin(Vec<String>),
+    /// `dsh credentials …`: keys of providers, by name. Its arguments as they stand.
+    Credentials(Vec<String>),
     /// `dsh models …`: what can be called; boots nothing. Its arguments as they stand.
     Models(Vec<String>),
     /// `dsh doctor …`: says what is wrong; changes nothing. Its arguments as they stand.
@@ -70,6 +72,7 @@ pub const HELP: &str = "\
 Usage: dsh [options] [args...]
        dsh sessions <command> [args...]
        dsh plugin <command> [args...]
+       dsh credentials <command> [args...]
        dsh models [--profile <name>] [--json] [provider]
        dsh doctor [--profile <name>] [--json]
 
@@ -85,6 +88,8 @@ Commands:
                            stored sessions: dsh sessions --help
   plugin                   add, remove, update and list plugins, and decide what
                            they may do: dsh plugin --help
+  credentials              keep, list and take out the keys of providers:
+                           dsh credentials --help
   models                   list what can be called, and why what cannot be
                            called cannot: dsh models --help
   doctor                   look for what is wrong with this machine and dsh's
@@ -144,6 +149,11 @@ pub fn parse(args: impl IntoIterator<Item = String>) -> Result<Launch, UsageErro
         rest.pop();
         rest.reverse();
         return Ok(Launch::Sessions(rest));
+    }
+    if rest.last().is_some_and(|first| first == "credentials") {
+        rest.pop();
+        rest.reverse();
+        return Ok(Launch::Credentials(rest));
     }
     if rest.last().is_some_and(|first| first == "models") {
         rest.pop();

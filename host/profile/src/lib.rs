@@ -60,7 +60,7 @@ mod yaml;
 pub use admit::{Admitted, Candidate, Refusal, Terms, admit};
 pub use change::Change;
 pub use check::{check_home, check_installed};
-pub use credentials::{CredentialStore, Secret};
+pub use credentials::{Changed, CredentialFile, CredentialStore, Secret};
 pub use data::{PluginData, PluginMap, Reach};
 pub use environment::{Environment, Source};
 pub use error::Error;

@@ -7,10 +7,12 @@
 //! only when a row is evaluated.
 
 mod emit;
+mod locate;
 mod parse;
 mod scalar;
 
 pub(crate) use emit::{Field, emit_item};
+pub(crate) use locate::{Located, locate};
 pub(crate) use parse::{Fault, parse};
 
 use serde_json::Value;

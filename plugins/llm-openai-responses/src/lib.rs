@@ -62,6 +62,8 @@ impl Protocol for Responses {
 adapter_support::component!(Responses);
 
 #[cfg(test)]
+mod cases_tests;
+#[cfg(test)]
 mod hostile_tests;
 #[cfg(test)]
 mod replay_tests;

@@ -6,6 +6,7 @@ use std::path::Path;
 use adapter_support::GenerateRequest;
 use adapter_support::bindings::exports::dsh::plugin::llm_adapter::Action;
 use adapter_support::component::{Adapter, NoPictures};
+use adapter_support::testing::warnings;
 use serde_json::{Value, json};
 
 use crate::Responses;
@@ -152,6 +153,58 @@ fn another_provider_or_model_gets_the_words_alone() {
         );
         let call = &sent("arguments-only-in-done")[0];
         assert_eq!((&call["call_id"], call.get("id")), (&json!("call_r"), None));
+    }
+}
+
+#[test]
+fn a_damaged_replay_state_costs_the_message_its_signatures_and_no_more() {
+    let whole = answer("reasoning-summary-then-text");
+    let state = "/source/replayState";
+    for (at, value) in [
+        ("", Value::Null),
+        ("", json!("x")),
+        ("", json!([])),
+        ("/response", Value::Null),
+        ("/response", json!([])),
+        ("/response/kind", json!("else")),
+        ("/response/version", json!(1)),
+        ("/response/version", json!("2")),
+        ("/response/api", json!("")),
+        ("/response/api", json!(7)),
+        ("/response/provider", json!("elsewhere")),
+        ("/response/provider", Value::Null),
+        ("/response/model", json!("other")),
+        ("/response/responseId", json!("")),
+        ("/response/responseId", json!(4)),
+        ("/response/stopReason", json!("later")),
+        ("/response/stopReason", Value::Null),
+        ("/blocks", Value::Null),
+        ("/blocks", json!({})),
+        ("/blocks", json!([])),
+        ("/blocks", json!([{"type": "text"}, {"type": "text"}])),
+        (
+            "/blocks",
+            json!([{"type": "reasoning"}, {"type": "text"}, {"type": "text"}]),
+        ),
+        ("/blocks/0", json!("x")),
+        ("/blocks/0/type", json!("text")),
+        ("/blocks/0/thinkingSignature", json!(1)),
+        ("/blocks/1/textSignature", json!({})),
+    ] {
+        let mut damaged = whole.clone();
+        *damaged.pointer_mut(&format!("{state}{at}")).unwrap() = value.clone();
+        let sent = input("acme-resp", "acme-r1", &[hello(), damaged]);
+        // None at all is no damage.
+        let damage = usize::from(!at.is_empty() || !value.is_null());
+        assert_eq!(warnings().len(), damage, "{at}: {value}");
+        assert_eq!(
+            sent[1..],
+            [
+                message("Metals: tin", "msg_pi_1"),
+                message("Tin.", "msg_pi_1_1")
+            ],
+            "{at}: {value}"
+        );
     }
 }
 

@@ -15,9 +15,9 @@ use guest_support::json::{Json, Object, escape, unescape};
 use crate::event::{Fields, Item, ItemKind, compact};
 use crate::told;
 
-/// Bytes that the id of a call may have: each of its deltas repeats it. Gateways
-/// pack a few kilobytes of a model's state into one.
-const MAX_CALL_ID: usize = 64 * 1024;
+/// Bytes of an item's id that are kept beside the id of its call, which each delta
+/// repeats: the provider can do without.
+const MAX_ITEM_ID: usize = 1024;
 
 /// Characters shown of an event that is no JSON.
 const SHOWN: usize = 120;
@@ -153,17 +153,11 @@ impl Stream {
     }
 
     /// Opens a slot, and a block where the item shows.
-    fn open(&mut self, item: &Item<'_>, place: Option<&str>, out: &mut Emitter) -> Option<usize> {
+    fn open(&mut self, item: &Item<'_>, place: Option<&str>, out: &mut Emitter) -> usize {
         let block = match item.kind {
             ItemKind::Reasoning => out.start(Kind::Reasoning),
             ItemKind::Message => out.start(Kind::Text),
-            ItemKind::Call => {
-                let id = call_id(item);
-                if !is_bounded(&id, item, out) {
-                    return None;
-                }
-                out.start_call(&id, item.name.unwrap_or_default())
-            }
+            ItemKind::Call => out.start_call(&call_id(item), item.name.unwrap_or_default()),
             ItemKind::Other => 0,
         };
         let at = self.slots.len();
@@ -185,7 +179,7 @@ impl Stream {
         if let Some(newest) = self.newest.get_mut(item.kind as usize) {
             *newest = Some(at);
         }
-        Some(at)
+        at
     }
 
     /// The slot that an event of this kind belongs to.
@@ -233,7 +227,7 @@ impl Stream {
             Place::Unknown if kind == ItemKind::Call => None,
             Place::Unknown => {
                 let item = Item::unannounced(kind, of.item_id);
-                self.open(&item, of.output_index, out)
+                Some(self.open(&item, of.output_index, out))
             }
         }
     }
@@ -301,10 +295,10 @@ impl Stream {
                     there.is_none_or(|at| !self.slots[*at].open)
                 };
                 let place = place.filter(free);
-                match holds.then(|| self.open(item, place, out)).flatten() {
-                    Some(at) => at,
-                    None => return,
+                if !holds {
+                    return;
                 }
+                self.open(item, place, out)
             }
         };
         self.close(at, Some(item), out);
@@ -327,14 +321,10 @@ impl Stream {
                 self.unsealed.insert(id.to_owned(), block);
             }
             if item.kind == ItemKind::Call {
-                let new = call_id(item);
-                if !is_bounded(&new, item, out) {
-                    return;
-                }
                 let (id, name) = out.call(block);
-                let id = id.is_empty().then_some(new.as_str());
+                let id = id.is_empty().then(|| call_id(item));
                 let name = item.name.filter(|_| name.is_empty());
-                out.set_call(block, id, name);
+                out.set_call(block, id.as_deref(), name);
             }
         }
         let last = item.map(Item::text).filter(|text| !text.is_empty());
@@ -429,7 +419,8 @@ impl Stream {
                 ItemKind::Other => {}
                 kind if nothing || !told[kind as usize] => {
                     let holds = kind != ItemKind::Message || !item.text().is_empty();
-                    if holds && let Some(at) = self.open(&item, None, out) {
+                    if holds {
+                        let at = self.open(&item, None, out);
                         self.close(at, Some(&item), out);
                     }
                 }
@@ -445,21 +436,10 @@ impl Stream {
 /// `CALL|ITEM`, escaped: both are needed to hand the call back.
 fn call_id(item: &Item<'_>) -> String {
     match (item.call_id, item.id) {
-        (Some(call), Some(id)) if call.len() + id.len() < MAX_CALL_ID => format!("{call}|{id}"),
+        (Some(call), Some(id)) if id.len() <= MAX_ITEM_ID => format!("{call}|{id}"),
         (Some(call), _) => call.to_owned(),
         (None, id) => id.unwrap_or_default().to_owned(),
     }
-}
-
-/// Whether id and name are of a length to repeat; the answer has failed otherwise.
-fn is_bounded(id: &str, item: &Item<'_>, out: &mut Emitter) -> bool {
-    let fits = id.len().max(item.name.map_or(0, str::len)) <= MAX_CALL_ID;
-    if !fits {
-        out.fail(&format!(
-            "the provider made a tool call whose id or name has over {MAX_CALL_ID} bytes"
-        ));
-    }
-    fits
 }
 
 /// What the provider wants back of an item.

@@ -8,11 +8,12 @@ use dsh_model::Served;
 use dsh_plugin::{Engine, EngineConfig, Mounted};
 use dsh_profile::{
     Composition, CredentialStore, Environment, Home, Inputs, Packages, Profile, Row, Scope,
-    Settings, Source,
+    Settings,
 };
 use futures_util::future::join_all;
 
 use crate::boot::{Place, mount_row, runs_all_the_same};
+use crate::credentials::place_of;
 use crate::projections;
 use crate::run::text;
 
@@ -193,17 +194,7 @@ fn model(
     dsh_model::check(default, &served, |name| {
         let store = store.as_ref().map_err(ToString::to_string)?;
         let found = store.resolve(name).map_err(|error| error.to_string())?;
-        Ok(found.map(|(_, source)| match source {
-            Source::Process => "the environment".to_owned(),
-            Source::File => place
-                .home
-                .path()
-                .join(".credentials.yaml")
-                .display()
-                .to_string(),
-            Source::ProjectEnv => place.cwd.join(".env").display().to_string(),
-            Source::UserEnv => place.home.path().join(".env").display().to_string(),
-        }))
+        Ok(found.map(|(_, source)| place_of(source, place)))
     })
 }
 

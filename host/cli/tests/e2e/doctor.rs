@@ -99,7 +99,7 @@ fn before_a_first_use_it_makes_nothing_and_says_what_is_missing() {
             "model",
             "row llm-deepseek",
             "export DEEPSEEK_API_KEY",
-            ".credentials.yaml",
+            "dsh credentials set DEEPSEEK_API_KEY",
         ],
     );
     assert!(!scratch.home().exists());

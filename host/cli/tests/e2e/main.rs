@@ -6,6 +6,7 @@
 mod arrows;
 mod compaction;
 mod configuration;
+mod credentials;
 mod differences;
 mod doctor;
 mod errors;
@@ -16,6 +17,7 @@ mod hostile;
 mod installed;
 mod kills;
 mod listening;
+mod litellm;
 mod models;
 mod one_tool;
 mod plugin;

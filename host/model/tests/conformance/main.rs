@@ -7,6 +7,7 @@ mod case;
 mod compare;
 #[path = "../../../../tests/conformance/llm_differences.rs"]
 mod llm_differences;
+mod secrets;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use dsh_model::{
 };
 use dsh_plugin::{Component, Engine, EngineConfig, Grants, Limits, Row};
 use dsh_session::Json;
-use mock_provider::{Mock, Recorded};
+use mock_provider::{Answer, Mock, Recorded};
 use serde_json::{Value, json};
 
 use case::{Case, cases};
@@ -27,7 +28,7 @@ use llm_differences::Differences;
 pub(crate) const USER_AGENT: &str = "dsh/test (+https://dsh.example)";
 
 /// Protocols of the data without a component so far.
-const MISSING: [&str; 2] = ["anthropic-messages", "openai-completions"];
+const MISSING: [&str; 1] = ["anthropic-messages"];
 
 /// Cuts beside the recorded one: bytes, odd pieces that part lines and characters, large ones.
 const CUTS: [Option<&[usize]>; 5] = [None, Some(&[1]), Some(&[7]), Some(&[64]), Some(&[5, 3, 11])];
@@ -55,19 +56,18 @@ fn component(protocol: &str) -> PathBuf {
         .join(format!("{name}.wasm"))
 }
 
-/// Runs one case and returns the chunks and the requests that the server saw.
+/// Runs one case with this answer, and returns the chunks and the requests that the server saw.
 async fn run(
-    engine: &Engine,
-    component: &Arc<Component>,
+    (engine, component): &(Engine, Arc<Component>),
     case: &Case,
-    sizes: Option<&[usize]>,
+    answer: Answer,
 ) -> (Vec<Json>, Vec<Recorded>) {
-    let mock = Mock::start(vec![case.answer(sizes)]);
-    let grants = json!({"route": [{
+    let mock = Mock::start(vec![answer]);
+    let grants = json!({"pictures": true, "route": [{
         "provider": case.provider(),
         "origins": [mock.base_url()],
         "credential": case.credential(),
-    }]});
+    }], "pictures": true});
     let row = Row {
         id: String::from("llm"),
         component: Arc::clone(component),
@@ -118,14 +118,15 @@ async fn run(
     (chunks, mock.requests())
 }
 
-async fn every_case(protocol: &str, at_least: usize) {
+/// A protocol's component; none where there is none so far.
+async fn loaded(protocol: &str) -> Option<(Engine, Arc<Component>)> {
     let path = component(protocol);
     if MISSING.contains(&protocol) {
         eprintln!(
             "{protocol}: no component so far, {} is not looked at",
             path.display()
         );
-        return;
+        return None;
     }
     assert!(
         path.exists(),
@@ -139,13 +140,20 @@ async fn every_case(protocol: &str, at_least: usize) {
     };
     let engine = Engine::new(config).unwrap();
     let component = engine.load_file(&path).await.unwrap();
+    Some((engine, component))
+}
+
+async fn every_case(protocol: &str, at_least: usize) {
+    let Some(loaded) = loaded(protocol).await else {
+        return;
+    };
     let cases = cases(protocol, &Differences::beside(&case::root()));
     assert!(cases.len() >= at_least, "only {} cases", cases.len());
     let asked = std::env::var("CASE").unwrap_or_default();
     let mut wrong = Vec::new();
     for case in cases.iter().filter(|case| case.name.contains(&asked)) {
         for sizes in CUTS {
-            let (chunks, requests) = run(&engine, &component, case, sizes).await;
+            let (chunks, requests) = run(&loaded, case, case.answer(sizes)).await;
             if let Err(what) = compare::check(case, &chunks, &requests) {
                 wrong.push(format!("{} (cut {sizes:?}): {what}", case.name));
                 break;

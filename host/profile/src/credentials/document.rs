@@ -22,13 +22,26 @@ pub(super) fn is_reference(name: &str) -> bool {
         && bytes.all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
+/// The layout of early releases: names and values at the top.
+pub(super) fn is_early(root: &Node) -> bool {
+    match &root.kind {
+        Kind::Map(top) => {
+            !top.0.is_empty()
+                && top.get("version").is_none()
+                && top.0.iter().all(|(_, node)| node.as_str().is_some())
+        }
+        _ => false,
+    }
+}
+
 /// The references of a document of the right shape.
 pub(super) fn refs(root: &Node) -> Result<Refs, Fault> {
     let top = mapping(root, "the document")?;
-    if top.get("version").is_none() && top.0.iter().all(|(_, node)| node.as_str().is_some()) {
+    if is_early(root) {
         return Err(fault(
             root,
-            "an early layout of this file; put its lines under `refs:` and `version: 1` above them",
+            "an early layout of this file; put its lines under `refs:` and `version: 1` above them, \
+             which the next `dsh credentials set` does by itself",
         ));
     }
     only(top, &["version", "refs", "records"])?;
