@@ -20,6 +20,7 @@ mod listening;
 mod litellm;
 mod models;
 mod one_tool;
+mod pictures;
 mod plugin;
 mod plugin_ask;
 mod plugin_fetch;
