@@ -46,6 +46,11 @@ fn events_without_a_name_go_by_their_type() {
         summary(&play(body.as_bytes())),
         (vec![said("Hi")], json!("stop"))
     );
+    let framed = body.replace("data:", "event: message\ndata:");
+    assert_eq!(
+        summary(&play(framed.as_bytes())),
+        (vec![said("Hi")], json!("stop"))
+    );
     let cut = body.replace("data: {\"type\":\"message_stop\"}", "data: [DONE]");
     assert_eq!(
         summary(&play(cut.as_bytes())),
