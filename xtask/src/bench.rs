@@ -6,12 +6,14 @@
 
 mod dispatch;
 mod instructions;
+mod models;
 mod plugins;
 mod projections;
 mod provider;
 mod rows;
 mod start;
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -39,6 +41,11 @@ pub(crate) fn run(only: &[String]) -> Result<()> {
         && one == "projections"
     {
         return projections::run(arguments);
+    }
+    if let [one, arguments @ ..] = only
+        && one == "models"
+    {
+        return models::run(arguments);
     }
     if let [one, arguments @ ..] = only
         && one == "plugins-start"
@@ -88,6 +95,9 @@ pub(crate) fn run(only: &[String]) -> Result<()> {
             .collect::<Result<Vec<_>>>()?;
         let [median, min, max] = spread(peak).map(|kib| format!("{:.1} MiB", kib as f64 / 1024.0));
         println!("| peak RSS of the one-tool run | {median} | {min} | {max} | | |");
+    }
+    if wanted("next-step") {
+        bench.next_step()?;
     }
     std::fs::remove_dir_all(&bench.folder)?;
     Ok(())
@@ -232,6 +242,52 @@ impl Bench {
         let provider = Provider::one_tool()?;
         let start = Instant::now();
         self.task(&provider)?;
+        Ok(start.elapsed())
+    }
+
+    /// What a run adds between an answer and the next request, a `read` and its barriers included; the floor is what
+    /// one barrier has to wait for, in the same folder.
+    fn next_step(&self) -> Result<()> {
+        const STEPS: usize = 40;
+        std::fs::write(self.work.join("a.txt"), "alpha\n")?;
+        let (mut mine, mut floors) = (Vec::new(), Vec::new());
+        for run in 0..=5 {
+            let provider = Provider::steps(STEPS)?;
+            self.task(&provider)?;
+            let between = provider.between();
+            if between.len() != STEPS {
+                bail!("{} steps were seen of {STEPS}", between.len());
+            }
+            // Once without counting: page cache, first use of the profile.
+            if run > 0 {
+                mine.extend(between);
+                floors.extend(
+                    (0..STEPS)
+                        .map(|_| self.sync())
+                        .collect::<Result<Vec<_>>>()?,
+                );
+            }
+        }
+        let [median, min, max] = spread(mine);
+        let [below, ..] = spread(floors);
+        let ratio = median.as_secs_f64() / below.as_secs_f64();
+        let [median, min, max, below] = [median, min, max, below].map(milliseconds);
+        println!(
+            "| last byte of an answer to first of the next request | {median} | {min} | {max} | {below} | {ratio:.2} |"
+        );
+        Ok(())
+    }
+
+    /// An append to a file of the home and its way to the disk.
+    fn sync(&self) -> Result<Duration> {
+        let path = self.folder.join("synced");
+        let mut file = std::fs::OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(path)?;
+        let start = Instant::now();
+        file.write_all(&[b'x'; 300])?;
+        file.sync_data()?;
         Ok(start.elapsed())
     }
 

@@ -91,6 +91,9 @@ fn precompile(out: &Path) -> Result<()> {
         "--workspace",
         "--exclude",
         "dsh",
+        // It needs the agent, which nobody waits for here, and asks for no features.
+        "--exclude",
+        "dsh-soak",
         "--bins",
     ]);
     process::run(&mut cargo)?;

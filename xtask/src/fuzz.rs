@@ -1,8 +1,8 @@
-//! Fuzzing the session log: the targets of `tests/fuzz`, driven by libFuzzer, which has to be compiled, so a C++ compiler
+//! Fuzzing the session log and the adapters: the targets of `tests/fuzz` and `plugins/fuzz`, driven by libFuzzer, which has to be compiled, so a C++ compiler
 //! has to be there. Where it is not, seeds are mutated blindly by the targets' own program, and that is said.
 //!
 //! The corpus grows in `target/fuzz/corpus`. What breaks a target goes to `target/fuzz/found`; kept in
-//! `tests/fuzz/corpus/TARGET`, it is part of every test run.
+//! `corpus/TARGET` of the target's crate, it is part of every test run.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,7 +11,10 @@ use anyhow::{Context, Result, bail};
 
 use crate::{cache, process, root};
 
-const TARGETS: [&str; 6] = ["frames", "lines", "normaliser", "surface", "repair", "lock"];
+/// Of `tests/fuzz`.
+const LOG: [&str; 6] = ["frames", "lines", "normaliser", "surface", "repair", "lock"];
+/// Of `plugins/fuzz`.
+const ADAPTERS: [&str; 5] = ["sse", "json", "requests", "deepseek", "openai-responses"];
 /// Seconds for each target when nothing is said.
 const SECONDS: u64 = 60;
 /// Longer inputs are slower and teach nothing that shorter ones do not.
@@ -23,7 +26,8 @@ const COVERAGE: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-l
 
 /// `fuzz [TARGET] [--time SECONDS]`.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
-    let mut targets = TARGETS.to_vec();
+    let all = [&LOG[..], &ADAPTERS[..]].concat();
+    let mut targets = all.clone();
     let mut seconds = SECONDS;
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
@@ -32,12 +36,12 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
             seconds = value
                 .parse()
                 .with_context(|| format!("--time wants a number of seconds, not {value:?}"))?;
-        } else if let Some(name) = TARGETS.iter().find(|name| **name == argument) {
+        } else if let Some(name) = all.iter().find(|name| **name == argument) {
             targets = vec![name];
         } else {
             bail!(
                 "there is no target `{argument}`; there are {}",
-                TARGETS.join(", ")
+                all.join(", ")
             );
         }
     }
@@ -95,11 +99,24 @@ fn unguided(targets: &[&str], seconds: u64) -> Result<()> {
     let found = cache::target().join("fuzz/found");
     std::fs::create_dir_all(&found).with_context(|| format!("making {}", found.display()))?;
     process::run(process::cargo().args(["build", "--release", "--locked", "-p", "dsh-fuzz"]))?;
-    let program = cache::target().join("release/dsh-fuzz");
-    let program = std::path::absolute(root().join(program))?;
+    process::run(
+        process::cargo()
+            .current_dir(root().join("plugins"))
+            // A release build of the components aborts where it panics.
+            .args(["build", "--locked", "-p", "adapter-fuzz"])
+            .env("CARGO_TARGET_DIR", cache::target().join("wasm")),
+    )?;
+    let [of_log, of_adapters] = ["release/dsh-fuzz", "wasm/debug/adapter-fuzz"]
+        .map(|program| std::path::absolute(root().join(cache::target()).join(program)));
+    let (of_log, of_adapters) = (of_log?, of_adapters?);
     let mut broken = Vec::new();
     for target in targets {
-        let run = Command::new(&program)
+        let program = if LOG.contains(target) {
+            &of_log
+        } else {
+            &of_adapters
+        };
+        let run = Command::new(program)
             .args([target, seconds.to_string().as_str()])
             .current_dir(&found)
             .status()
@@ -116,7 +133,7 @@ fn report(broken: &[&str], found: &Path) -> Result<()> {
         return Ok(());
     }
     bail!(
-        "broken: {}; the inputs are in {}, mend it and keep each as tests/fuzz/corpus/TARGET/NAME",
+        "broken: {}; the inputs are in {}, mend it and keep each as corpus/TARGET/NAME in tests/fuzz or plugins/fuzz",
         broken.join(", "),
         found.display()
     )

@@ -14,7 +14,9 @@ mod demo;
 mod events;
 mod fuzz;
 mod guests;
+mod litellm;
 mod process;
+mod soak;
 mod tests;
 mod toolchain;
 mod torture;
@@ -36,14 +38,21 @@ cargo xtask COMMAND
                    `bench instructions` counts those of the log's hot paths under valgrind,
                    `bench plugins [--quick] [P1 …]` measures components beside plain wasmtime,
                    `bench projections [--dev]` folds in components beside the host's own folds,
+                   `bench models [--dev]` takes chunks and builds requests with each adapter,
                    `bench plugins-start` starts with none, twelve and forty plugins installed,
                    `bench rows [--dev]` with the rows of the bundles, all, the needed, one,
                    `bench dispatch [--dev]` runs steps beside none, ten and forty that observe
   fuzz [TARGET] [--time SECONDS]
-                   fuzz the session log (frames, lines, normaliser, surface, repair) and the
-                   profile's lock (lock), 60 s each
+                   fuzz the session log (frames, lines, normaliser, surface, repair), the
+                   profile's lock (lock), and the adapters (sse, json, requests, deepseek,
+                   openai-responses), 60 s each
   torture [--states N] [--appends N] [--seed N]
                    recover sessions from a million crash states, let rivals append a million times
+  soak [REQUESTS] [SEED]
+                   converse with every adapter while the provider resets, stalls, refuses and
+                   babbles, 1,000 requests long; every session is sound afterwards
+  litellm [--must] install litellm's proxy (0.8 GB, into the cache) and run against it with
+                   every protocol; says that it skipped where it cannot be installed
   toolchain        say how Rust is compiled for Wasm here, and stop
 ";
 
@@ -60,6 +69,8 @@ fn main() -> ExitCode {
         Some("bench") => bench::run(&rest),
         Some("fuzz") => fuzz::run(&rest),
         Some("torture") => torture::run(&rest),
+        Some("litellm") => litellm::run(&rest),
+        Some("soak") => soak::run(&rest),
         Some("toolchain") => toolchain::find().map(|found| println!("{}", found.describe())),
         Some("help" | "-h" | "--help") | None => {
             print!("{HELP}");

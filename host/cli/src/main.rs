@@ -7,12 +7,15 @@
 #![forbid(unsafe_code)]
 
 mod arguments;
+mod attachments;
 mod boot;
+mod countdown;
 mod credentials;
 mod doctor;
 mod embedded;
 mod exit;
 mod headless;
+mod hint;
 mod kv;
 mod left_out;
 mod models;

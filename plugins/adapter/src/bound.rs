@@ -12,7 +12,14 @@ use crate::profile::PictureBounds;
 /// What stands where a picture was.
 const LEFT_OUT: &str = "(image omitted: the request holds too many bytes of images)";
 
-/// Leaves out the oldest pictures until the others fit.
+/// What stands where a picture is gone or damaged, escaped: a session goes on
+/// without it.
+fn missing(error: &Error) -> String {
+    crate::escaped(&format!("(image omitted: {})", error.message))
+}
+
+/// Leaves out the oldest pictures until the others fit, and those that cannot be
+/// made.
 pub(crate) fn bound_pictures(
     history: &mut [Entry<'_>],
     bounds: &PictureBounds,
@@ -29,9 +36,14 @@ pub(crate) fn bound_pictures(
             let base64 = if room == 0 {
                 u64::MAX
             } else {
-                let picture =
-                    pictures.render(&image.attachment, Some(bounds.pixels), Some(bounds.bytes))?;
-                u64::from(picture.bytes).div_ceil(3) * 4
+                match pictures.render(&image.attachment, Some(bounds.pixels), Some(bounds.bytes)) {
+                    Ok(picture) => u64::from(picture.bytes).div_ceil(3) * 4,
+                    Err(error) if error.code == "CANCELLED" => return Err(error),
+                    Err(error) => {
+                        *part = Piece::Text(Cow::Owned(missing(&error)));
+                        continue;
+                    }
+                }
             };
             if base64 <= room {
                 room -= base64;
@@ -59,6 +71,9 @@ mod tests {
             _: Option<u32>,
             _: Option<u32>,
         ) -> Result<Picture, Error> {
+            if attachment == "gone" {
+                return Err(guest_support::error("NOT_FOUND", "\"gone\" is not there"));
+            }
             Ok(Picture {
                 id: attachment.to_owned(),
                 media_type: "image/png".to_owned(),
@@ -68,6 +83,24 @@ mod tests {
                 alpha: false,
             })
         }
+    }
+
+    #[test]
+    fn a_picture_that_cannot_be_made_costs_itself_alone() {
+        let image = |of: &'static str| {
+            Piece::Image(Image {
+                attachment: Cow::Borrowed(of),
+            })
+        };
+        let mut history = [Entry::User {
+            parts: vec![image("3"), image("gone"), image("30")],
+        }];
+        bound_pictures(&mut history, &PictureBounds::default(), &mut Hundred).unwrap();
+        let [Entry::User { parts }] = history else {
+            unreachable!()
+        };
+        let text = Piece::Text(Cow::Borrowed(r#"(image omitted: \"gone\" is not there)"#));
+        assert_eq!(parts, [image("3"), text, image("30")]);
     }
 
     #[test]

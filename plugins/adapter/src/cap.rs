@@ -92,3 +92,7 @@ fn escaped_chars(escaped: &str) -> usize {
     }
     utf16(&guest_support::json::unescape(escaped))
 }
+
+#[cfg(test)]
+#[path = "cap_tests.rs"]
+mod tests;

@@ -6,6 +6,7 @@
 //! Where a stream breaks off, nothing is added to it: the host makes the failure,
 //! as it knows the cause.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 
 use guest_support::json::{Json, Object};
@@ -16,7 +17,7 @@ use crate::bindings::exports::dsh::plugin::llm_adapter::{Action, EndCause, Prepa
 use crate::bound::bound_pictures;
 use crate::emit::{Emitter, Target};
 use crate::failure::Failure;
-use crate::opening::Opening;
+use crate::opening::{self, Opening};
 use crate::profile::{Catalogue, Model, Profile, Speaks};
 use crate::{Call, Pictures, Protocol, cap, classify, history, sse};
 
@@ -272,6 +273,11 @@ impl<P: Protocol> Attempt<P> {
         if !self.is_ok() {
             // Known by its status, however its body ended.
             let body = String::from_utf8_lossy(&self.error_body);
+            // Of a proxy's page people need the first words, not the whole.
+            let body = match body.trim_start().starts_with('<') {
+                true => Cow::Owned(format!("a page of HTML: {}", opening::shown(&body))),
+                false => body,
+            };
             let text = P::error_text(self.status, &body);
             let text = guest_support::words::start(&text, ERROR_TEXT);
             let failure = Failure::new(classify::of_text(text), text);
@@ -426,3 +432,7 @@ macro_rules! component {
         $crate::bindings::export_adapter!(Component with_types_in $crate::bindings);
     };
 }
+
+#[cfg(test)]
+#[path = "component_tests.rs"]
+mod tests;

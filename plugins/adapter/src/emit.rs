@@ -479,3 +479,7 @@ impl Stop {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "emit_tests.rs"]
+mod tests;

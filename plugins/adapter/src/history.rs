@@ -15,6 +15,8 @@ use std::borrow::Cow;
 
 use guest_support::Error;
 
+pub use transform::is_blank;
+
 pub(crate) use replay::{KIND as REPLAY_KIND, VERSION as REPLAY_VERSION};
 
 /// One entry.
@@ -70,6 +72,16 @@ pub struct Assistant<'a> {
     pub stop: Cow<'a, str>,
     /// In order.
     pub blocks: Vec<Block<'a>>,
+}
+
+impl Assistant<'_> {
+    /// How many tools it calls.
+    pub fn calls(&self) -> usize {
+        let calls = self.blocks.iter();
+        calls
+            .filter(|block| matches!(block, Block::Call { .. }))
+            .count()
+    }
 }
 
 /// A block of a model's message. Signatures are escaped.

@@ -71,6 +71,22 @@ pub trait Pictures {
     ) -> Result<Picture, Error>;
 }
 
+/// A text as it stands inside of a JSON string.
+pub fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 16);
+    guest_support::json::escape(text, &mut out);
+    out
+}
+
+/// The URL of an endpoint under a base URL: slashes at the base's end do not
+/// double, and a query of it stays behind the path.
+pub fn url(base: &str, path: &str) -> String {
+    match base.split_once('?') {
+        Some((base, query)) => format!("{}{path}?{query}", base.trim_end_matches('/')),
+        None => format!("{}{path}", base.trim_end_matches('/')),
+    }
+}
+
 /// One call, as far as it is not history.
 #[derive(Clone, Copy, Debug)]
 pub struct Call<'a> {

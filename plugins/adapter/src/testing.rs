@@ -116,6 +116,26 @@ pub fn warnings() -> Vec<String> {
     crate::component::WARNINGS.take()
 }
 
+/// Every route of the protocol's catalogue can be read, and all of its models.
+pub fn the_catalogue_is_sound<P: Protocol>() {
+    let catalogue = guest_support::json::Json::parse(P::CATALOGUE).expect("JSON");
+    let names: Vec<_> = catalogue.members().map(|(name, _)| name).collect();
+    assert!(!names.is_empty(), "there are routes");
+    for name in names {
+        let config = json!({"providers": {name: {}}}).to_string();
+        let routes = Adapter::<P>::new(&config)
+            .expect("a configuration")
+            .list_routes();
+        let route: Value = serde_json::from_str(&routes[0]).expect("JSON");
+        assert_eq!(route.get("problem"), None, "{name}");
+        assert!(route["credential"].is_string(), "{name}");
+        assert!(
+            !route["models"].as_array().expect("models").is_empty(),
+            "{name}"
+        );
+    }
+}
+
 /// All cases of a protocol: at least `count`, so that a folder that is gone fails.
 pub fn cases(api: &str, count: usize) -> Vec<Case> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/conformance/llm");

@@ -2,6 +2,7 @@
 
 use adapter_support::classify;
 use adapter_support::failure::Failure;
+use adapter_support::opening::error_words;
 use guest_support::json::Json;
 
 /// The failure that a status, its headers and its body tell of.
@@ -9,31 +10,10 @@ pub(crate) fn of_response(status: u16, headers: &[(String, String)], body: &[u8]
     let body = String::from_utf8_lossy(body);
     let (message, detail) = Json::parse(&body)
         .and_then(|json| json.some("error"))
-        .map_or_else(Default::default, told);
+        .map_or_else(Default::default, error_words);
     let message =
         message.unwrap_or_else(|| format!("DeepSeek answered with the HTTP status {status}"));
     Failure::new(&classify::of_status(status, &detail), message).of_response(status, headers)
-}
-
-/// An error object's message, and all that it is classified by.
-pub(crate) fn told(error: Json<'_>) -> (Option<String>, String) {
-    let part = |name: &str| {
-        let part = error.some(name)?;
-        let text = part
-            .string()
-            .map_or_else(|| part.raw().to_owned(), std::borrow::Cow::into_owned);
-        Some(text).filter(|text| !text.is_empty())
-    };
-    let detail: Vec<_> = ["code", "type", "message"]
-        .into_iter()
-        .filter_map(part)
-        .collect();
-    let message = error
-        .some("message")
-        .and_then(Json::string)
-        .filter(|message| !message.is_empty())
-        .map(std::borrow::Cow::into_owned);
-    (message, detail.join(" "))
 }
 
 #[cfg(test)]

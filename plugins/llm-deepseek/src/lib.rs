@@ -6,13 +6,16 @@
 //! unless it knows more than the host, which makes the failure from the cause.
 
 mod failure;
+mod images;
+mod offload;
 mod request;
 mod settings;
 mod stream;
 
 use std::cell::RefCell;
 
-use adapter_support::failure::finish_error;
+use adapter_support::failure::{Failure, finish_error};
+use adapter_support::opening::Opening;
 use adapter_support::sse;
 use guest_support::types::{CallConfig, GenerateRequest, HttpRequest};
 use guest_support::{Error, Slots, config, error, hook_panics};
@@ -53,6 +56,7 @@ struct Attempt {
     error_body: Vec<u8>,
     /// A byte of the body arrived.
     begun: bool,
+    opening: Opening,
     events: sse::Events,
     translator: stream::Translator,
 }
@@ -69,10 +73,20 @@ impl Attempt {
             let room = ERROR_BODY - self.error_body.len();
             self.error_body
                 .extend_from_slice(&data[..data.len().min(room)]);
-        } else if !self.translator.is_over() {
-            let translator = &mut self.translator;
-            self.events
-                .push(data, |event| translator.push(event.data, &mut out));
+        } else if !self.translator.is_over() && self.opening.push(data) {
+            let (translator, opening) = (&mut self.translator, &mut self.opening);
+            self.events.push(data, |event| {
+                opening.is_stream();
+                translator.push(event.data, &mut out)
+            });
+            if self.events.is_too_long() && !self.translator.is_over() {
+                let message = format!(
+                    "DeepSeek sent an event of more than {} bytes",
+                    sse::MAX_EVENT
+                );
+                let failure = Failure::new("MALFORMED_RESPONSE", message);
+                self.translator.fail(&failure, &mut out);
+            }
         }
         out
     }
@@ -89,17 +103,21 @@ impl Attempt {
                 &self.headers,
                 &self.error_body,
             )));
+        } else if let Some(failure) = self.opening.failure("DeepSeek") {
+            // That it was no stream is known whatever its end.
+            self.translator.fail(&failure, &mut out);
         } else if matches!(cause, EndCause::Complete) {
-            if self.begun {
+            let failure = if self.begun {
                 let message = "the stream ended before its last event ([DONE])";
-                self.translator.fail("STREAM_CLOSED", message, &mut out);
+                Failure::new("STREAM_CLOSED", message)
             } else {
                 let message = format!(
                     "DeepSeek answered with the HTTP status {} and no body",
                     self.status
                 );
-                self.translator.fail("EMPTY_RESPONSE", &message, &mut out);
-            }
+                Failure::new("EMPTY_RESPONSE", message)
+            };
+            self.translator.fail(&failure, &mut out);
         }
         out
     }
@@ -119,6 +137,20 @@ fn with_settings<T>(
         };
         work(settings, &mut state.attempts)
     })
+}
+
+/// Configures this thread's instance anew, for whoever drives the adapter without a host.
+///
+/// # Errors
+/// What is wrong with the configuration, in words.
+#[cfg(not(target_family = "wasm"))]
+pub fn configure(config: &str) -> Result<(), String> {
+    let settings = Some(Settings::read(config)?);
+    STATE.set(State {
+        settings,
+        attempts: Slots::default(),
+    });
+    Ok(())
 }
 
 fn with_attempt<T>(attempt: u32, work: impl FnOnce(&mut Attempt) -> T) -> Option<T> {
@@ -144,12 +176,14 @@ impl Guest for Component {
 
     fn open(request: GenerateRequest) -> Result<u32, Error> {
         with_settings(|settings, attempts| {
+            let pictures = &mut adapter_support::component::HostPictures;
             Ok(attempts.insert(Attempt {
-                request: Some(request::build(settings, &request)?),
+                request: Some(request::build(settings, &request, pictures)?),
                 status: 0,
                 headers: Vec::new(),
                 error_body: Vec::new(),
                 begun: false,
+                opening: Opening::default(),
                 events: sse::Events::default(),
                 translator: stream::Translator::default(),
             }))
@@ -185,5 +219,7 @@ impl Guest for Component {
 
 #[cfg(test)]
 mod conformance;
+#[cfg(test)]
+mod image_tests;
 #[cfg(test)]
 mod tests;

@@ -3,8 +3,14 @@
 //! escaped, so that a pair of surrogates that two deltas share is whole again in
 //! the block.
 
+use adapter_support::classify;
 use adapter_support::failure::{Failure, finish_error};
+use adapter_support::opening::{error_words, shown};
 use guest_support::json::{Json, Object, text};
+use guest_support::words::start;
+
+/// Bytes that an error object's message may have.
+const ERROR_TEXT: usize = 16 * 1024;
 
 #[derive(Debug, Default)]
 pub(crate) struct Translator {
@@ -46,19 +52,18 @@ impl Translator {
             return false;
         }
         match Json::parse(payload) {
-            Some(json) if json.raw() != "null" => self.take(json, out),
-            Some(_) => self.fail(
-                "TRANSPORT",
-                "the stream has an event that holds nothing (null)",
-                out,
-            ),
+            Some(json) if json.raw() != "null" => match json.some("error") {
+                Some(error) => self.fail(&of_error(error), out),
+                None => self.take(json, out),
+            },
+            Some(_) => {
+                let message = "the stream has an event that holds nothing (null)";
+                self.fail(&Failure::new("TRANSPORT", message), out);
+            }
             None => {
                 let start: String = payload.chars().take(120).collect();
-                self.fail(
-                    "MALFORMED_RESPONSE",
-                    &format!("the stream has an event that is not JSON: {start}"),
-                    out,
-                );
+                let message = format!("the stream has an event that is not JSON: {start}");
+                self.fail(&Failure::new("MALFORMED_RESPONSE", message), out);
             }
         }
         !self.over
@@ -186,18 +191,16 @@ impl Translator {
         let reason = self.finish.take().unwrap_or_else(|| "stop".to_owned());
         let kind = match reason.as_str() {
             "stop" if self.blocks.is_empty() => {
-                return self.fail(
-                    "EMPTY_RESPONSE",
-                    "the model ended its answer without saying anything",
-                    out,
-                );
+                let message = "the model ended its answer without saying anything";
+                return self.fail(&Failure::new("EMPTY_RESPONSE", message), out);
             }
             "stop" => "stop",
             "tool_calls" => "tool-calls",
             "length" => "max-tokens",
             other => {
                 let message = format!("DeepSeek ended the answer with the reason {other}");
-                return self.fail(&other.to_ascii_uppercase(), &message, out);
+                let failure = Failure::new(&other.to_ascii_uppercase(), message);
+                return self.fail(&failure, out);
             }
         };
         self.over = true;
@@ -209,10 +212,33 @@ impl Translator {
     }
 
     /// Ends the stream as failed.
-    pub(crate) fn fail(&mut self, code: &str, message: &str, out: &mut Vec<String>) {
+    pub(crate) fn fail(&mut self, failure: &Failure, out: &mut Vec<String>) {
         self.over = true;
-        out.push(finish_error(&Failure::new(code, message)));
+        out.push(finish_error(failure));
     }
+}
+
+/// The failure that an error object inside of a stream tells of: as one of an
+/// HTTP answer, where its code is a status, else by its words.
+fn of_error(error: Json<'_>) -> Failure {
+    let (message, detail) = error_words(error);
+    let message = message.unwrap_or_else(|| shown(error.raw()));
+    let message = start(&message, ERROR_TEXT);
+    let status = error
+        .some("code")
+        .and_then(|code| match code.string() {
+            Some(text) => text.parse().ok(),
+            None => code.whole(),
+        })
+        .filter(|status| (400..600).contains(status));
+    let code = match status {
+        Some(status) => classify::of_status(status as u16, &detail),
+        None => match classify::of_text(&detail) {
+            "PI_AI_ERROR" => "UNKNOWN".to_owned(),
+            code => code.to_owned(),
+        },
+    };
+    Failure::new(&code, message)
 }
 
 impl Kind {

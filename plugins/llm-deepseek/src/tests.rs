@@ -129,6 +129,9 @@ fn the_route_says_where_it_sends_and_with_what() {
     assert_eq!(route["idleTimeoutMs"], 5);
     assert_eq!(route["retryPolicy"], json!({"mode": "always"}));
     assert_eq!(route["models"].as_array().unwrap().len(), 3);
+    let modalities = |at: usize| &route["models"][at]["inputModalities"];
+    assert_eq!(modalities(0), &json!(["text"]));
+    assert_eq!(modalities(2), &json!(["text", "image"]));
     let efforts: Vec<_> = route["models"][0]["reasoning"]["efforts"]
         .as_array()
         .unwrap()
@@ -156,24 +159,6 @@ fn a_deployment_without_thinking_offers_off_alone() {
             .unwrap_err()
             .contains("listed twice")
     );
-}
-
-#[test]
-fn a_picture_is_refused() {
-    load(&json!({}));
-    let picture = r#"{"type":"image","attachment":{"attachmentId":"sha256:0"}}"#;
-    for message in [
-        format!(r#"{{"role":"user","content":[{picture}]}}"#),
-        format!(
-            r#"{{"role":"user","content":[{{"type":"tool-result","toolCallId":"c","content":[{picture}]}}]}}"#
-        ),
-        format!(r#"{{"role":"assistant","content":[{picture}]}}"#),
-    ] {
-        assert_eq!(
-            Component::open(request(&[&message])).unwrap_err().code,
-            "UNSUPPORTED_CONTENT"
-        );
-    }
 }
 
 #[test]
@@ -268,4 +253,77 @@ fn an_unknown_handle_is_no_trap() {
     assert_eq!(Component::next(7).err().unwrap().code, "INVALID");
     assert_eq!(Component::body(7, Vec::new()).len(), 0);
     Component::close(7);
+}
+
+#[test]
+fn an_error_object_in_the_stream_is_a_failure_with_its_words() {
+    for (error, code, message) in [
+        (
+            r#"{"message":"Insufficient Balance","type":"unknown_error","code":"invalid_request_error"}"#,
+            "QUOTA",
+            "Insufficient Balance",
+        ),
+        (r#"{"message":"slow","code":429}"#, "RATE_LIMIT", "slow"),
+        (r#"{"message":"busy","code":"503"}"#, "SERVER", "busy"),
+        (r#"{"message":"gone","code":404}"#, "HTTP_404", "gone"),
+        (
+            r#"{"message":"maximum context length is 9 tokens","code":400}"#,
+            "CONTEXT_WINDOW_EXCEEDED",
+            "maximum context length is 9 tokens",
+        ),
+        (
+            r#""the server is overloaded""#,
+            "SERVER",
+            "the server is overloaded",
+        ),
+        (r#"{"odd":1}"#, "UNKNOWN", r#"{"odd":1}"#),
+    ] {
+        let payload = format!(r#"{{"error":{error}}}"#);
+        let text = r#"{"choices":[{"delta":{"content":"a"}}]}"#;
+        let chunks = stream(&[text, &payload, "[DONE]"]);
+        assert_eq!(chunks.len(), 3, "{chunks:?}");
+        let finish: Value = serde_json::from_str(&chunks[2]).unwrap();
+        assert_eq!(
+            finish["reason"]["failure"],
+            json!({"message": message, "code": code}),
+            "{error}"
+        );
+    }
+    let long = format!(r#"{{"error":{{"message":"{}"}}}}"#, "x".repeat(100_000));
+    assert!(stream(&[&long])[0].len() < 20_000);
+}
+
+#[test]
+fn a_page_of_html_with_status_200_is_told_as_one() {
+    for cause in [
+        EndCause::Complete,
+        EndCause::Failed(error("TRANSPORT", "reset")),
+    ] {
+        load(&json!({}));
+        let (attempt, _) = open(request(&[]));
+        Component::head(attempt, 200, Vec::new());
+        Component::body(attempt, b" <!doctype html>\n".to_vec());
+        Component::body(attempt, b"<title>Sign in</title>".to_vec());
+        let chunks = Component::end(attempt, cause);
+        let finish: Value = serde_json::from_str(&chunks[0]).unwrap();
+        let failure = &finish["reason"]["failure"];
+        assert_eq!(failure["code"], "MALFORMED_RESPONSE");
+        let message = failure["message"].as_str().unwrap();
+        assert!(
+            message.starts_with("DeepSeek answered with a page of HTML")
+                && message.ends_with("<!doctype html> <title>Sign in</title>"),
+            "{message}"
+        );
+    }
+}
+
+#[test]
+fn an_event_that_never_ends_is_given_up() {
+    load(&json!({}));
+    let (attempt, _) = open(request(&[]));
+    Component::head(attempt, 200, Vec::new());
+    Component::body(attempt, b"data: ".to_vec());
+    let chunks = Component::body(attempt, vec![b'x'; sse::MAX_EVENT]);
+    assert!(chunks.len() == 1 && chunks[0].contains("MALFORMED_RESPONSE"));
+    assert!(Component::body(attempt, b"\n\ndata: {}\n\n".to_vec()).is_empty());
 }

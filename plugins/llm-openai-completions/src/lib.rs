@@ -2,7 +2,21 @@
 //! dialect of, and what most other servers speak. Pure, as every adapter; what it
 //! shares with the others is in `adapter-support`.
 
+mod calls;
+mod dialect;
+mod messages;
 mod request;
 mod stream;
+mod thinking;
+mod usage;
 
-adapter_support::component!(stream::Completions);
+pub use stream::Completions;
+
+adapter_support::component!(Completions);
+
+#[cfg(test)]
+mod conformance;
+#[cfg(test)]
+mod request_tests;
+#[cfg(test)]
+mod servers_tests;

@@ -1,19 +1,68 @@
-//! Payloads of a completion stream in, chunks of the log out.
+//! Payloads of a completion stream in, chunks of the log out (spec/llm.md §7.6).
+//! One block of text and one of reasoning, a block for each tool call, opened as
+//! they appear and closed together at the end: the last payload may be `[DONE]`,
+//! the one with the counts, or none, as servers please.
 
+use adapter_support::failure::Failure;
+use adapter_support::opening::{error_words, shown};
 use adapter_support::profile::Switch;
 use adapter_support::{
-    Call, Emitter, Entry, Error, HttpRequest, Model, Pictures, Profile, Protocol, sse,
+    Call, Emitter, Entry, Error, HttpRequest, Kind, Model, Pictures, Profile, Protocol, Stop,
+    arguments, classify, sse,
 };
+use guest_support::json::{Json, escape};
 
-use crate::request;
+use crate::calls::Calls;
+use crate::usage::Fields;
+use crate::{dialect, request};
+
+/// Where a delta may have its reasoning; the first that has some counts.
+const REASONING: [&str; 3] = ["reasoning_content", "reasoning", "reasoning_text"];
+
+/// Names under which this model's reasoning comes and goes back: the route's own,
+/// where it has one, and the known ones.
+pub(crate) fn reasoning_fields(model: &Model) -> impl Iterator<Item = String> {
+    let own = model.compat.text("reasoningField");
+    own.map(std::borrow::Cow::into_owned)
+        .into_iter()
+        .chain(REASONING.map(str::to_owned))
+}
 
 /// The state of one stream.
 #[derive(Debug, Default)]
-pub(crate) struct Completions {}
+pub struct Completions {
+    reasoning_fields: Vec<String>,
+    usage_fields: Fields,
+    text: Option<usize>,
+    reasoning: Option<usize>,
+    calls: Calls,
+    /// Encrypted reasoning, by the escaped id of the call that it belongs to.
+    details: Vec<(String, String)>,
+    finish: Option<String>,
+}
 
 impl Protocol for Completions {
     const API: &'static str = "openai-completions";
-    const SWITCHES: &'static [Switch] = request::SWITCHES;
+    const SWITCHES: &'static [Switch] = dialect::SWITCHES;
+    const CATALOGUE: &'static str = include_str!("../../adapter/catalogue/openai-completions.json");
+
+    /// Ids of the responses protocol have two halves; OpenAI's own are short.
+    fn call_id(_model: &Model, profile: &Profile, id: &str) -> Option<String> {
+        const MOST: usize = 40;
+        if let Some((call, _)) = id.split_once('|') {
+            let plain = |c: char| {
+                if c.is_ascii_alphanumeric() || c == '-' {
+                    c
+                } else {
+                    '_'
+                }
+            };
+            return Some(call.chars().map(plain).take(MOST).collect());
+        }
+        let is_long =
+            profile.provider == "openai" && !id.contains('\\') && id.chars().count() > MOST;
+        is_long.then(|| id.chars().take(MOST).collect())
+    }
 
     fn request(
         profile: &Profile,
@@ -25,15 +74,190 @@ impl Protocol for Completions {
         request::build(profile, model, call, history, pictures)
     }
 
-    fn event(&mut self, _event: &sse::Event<'_>, _out: &mut Emitter) -> bool {
-        true
+    fn begin(&mut self, _profile: &Profile, model: &Model, history: &[Entry<'_>]) {
+        self.reasoning_fields = reasoning_fields(model).collect();
+        self.usage_fields = Fields::of(model);
+        let calls = history.iter().map(|entry| match entry {
+            Entry::Assistant(assistant) => assistant.calls(),
+            _ => 0,
+        });
+        self.calls = Calls::after(calls.sum());
+    }
+
+    fn event(&mut self, event: &sse::Event<'_>, out: &mut Emitter) -> bool {
+        if event.data.trim() == "[DONE]" {
+            return false;
+        }
+        match Json::parse(event.data) {
+            Some(payload) => self.take(payload, out),
+            None => {
+                let message = format!(
+                    "the stream has an event that is not JSON: {}",
+                    shown(event.data)
+                );
+                out.fail_as(&Failure::new("PI_AI_ERROR", message));
+            }
+        }
+        !out.is_over()
     }
 
     fn end(&mut self, out: &mut Emitter) {
-        out.fail("stream ended without a finish reason");
+        for (id, detail) in &self.details {
+            if let Some(at) = self.calls.with_id(id) {
+                out.sign(at, detail);
+            }
+        }
+        out.end_all();
+        match self.finish.as_deref() {
+            Some("stop" | "end") => out.finish(Stop::Stop),
+            Some("length") => out.finish(Stop::Length),
+            Some("tool_calls" | "function_call") => out.finish(Stop::ToolUse),
+            Some(reason) => out.fail(&format!(
+                "the provider ended its answer with the finish_reason {reason}"
+            )),
+            None => out.fail("the stream ended before a finish_reason"),
+        }
     }
 
     fn error_text(status: u16, body: &str) -> String {
-        format!("{status}: {body}")
+        let told = Json::parse(body).and_then(|json| json.some("error"));
+        match told {
+            Some(error) => format!(
+                "{status}: {}",
+                error.string().map_or_else(
+                    || arguments::compact(error.raw()),
+                    std::borrow::Cow::into_owned
+                )
+            ),
+            None if body.trim().is_empty() => format!("{status} status code (no body)"),
+            None => format!("{status}: {}", body.trim()),
+        }
+    }
+}
+
+impl Completions {
+    fn take(&mut self, payload: Json<'_>, out: &mut Emitter) {
+        let is_error = payload.get("object").and_then(Json::escaped) == Some("error");
+        if let Some(error) = payload.some("error").or(is_error.then_some(payload)) {
+            let (message, detail) = error_words(error);
+            let message = message.unwrap_or_else(|| shown(error.raw()));
+            out.fail_as(&Failure::new(classify::of_text(&detail), message));
+            return;
+        }
+        let text = |name: &str| payload.get(name).and_then(Json::escaped);
+        if let Some(id) = text("id") {
+            out.response_id(id);
+        }
+        if let Some(model) = text("model") {
+            out.response_model(model);
+        }
+        let choice = payload
+            .get("choices")
+            .and_then(|choices| choices.items().next());
+        let usage = payload
+            .some("usage")
+            .or_else(|| choice?.some("usage"))
+            .filter(|usage| usage.is_object());
+        if let Some(usage) = usage {
+            out.usage(self.usage_fields.read(usage));
+        }
+        let Some(choice) = choice else { return };
+        if let Some(reason) = choice
+            .get("finish_reason")
+            .and_then(Json::string)
+            .filter(|reason| !reason.is_empty())
+        {
+            self.finish = Some(reason.into_owned());
+        }
+        let delta = choice.some("delta").or_else(|| choice.some("message"));
+        if let Some(delta) = delta {
+            self.delta(delta, out);
+        }
+    }
+
+    fn delta(&mut self, delta: Json<'_>, out: &mut Emitter) {
+        if let Some(content) = delta.some("content") {
+            self.content(content, out);
+        }
+        let reasoning = self.reasoning_fields.iter().find_map(|field| {
+            let text = delta
+                .get(field)?
+                .escaped()
+                .filter(|text| !text.is_empty())?;
+            Some((field.clone(), text))
+        });
+        if let Some((field, text)) = reasoning {
+            self.think(&field, text, out);
+        }
+        for call in delta.get("tool_calls").into_iter().flat_map(Json::items) {
+            self.calls.push(call, out);
+        }
+        if let Some(function) = delta.some("function_call") {
+            self.calls.push_function(function, out);
+        }
+        let details = delta.get("reasoning_details");
+        for detail in details.into_iter().flat_map(Json::items) {
+            self.detail(detail);
+        }
+    }
+
+    /// A text, or parts as some have it: texts, and thoughts made of texts.
+    fn content(&mut self, content: Json<'_>, out: &mut Emitter) {
+        if let Some(text) = content.escaped() {
+            self.say(text, out);
+        }
+        for part in content.items() {
+            let text = |name: &str| part.get(name).and_then(Json::escaped);
+            match text("type") {
+                Some("text") => self.say(text("text").unwrap_or(""), out),
+                Some("thinking") => {
+                    let thoughts = part.get("thinking");
+                    if let Some(thought) = thoughts.and_then(Json::escaped) {
+                        self.think(REASONING[0], thought, out);
+                    }
+                    for thought in thoughts.into_iter().flat_map(Json::items) {
+                        let text = thought.get("text").and_then(Json::escaped);
+                        self.think(REASONING[0], text.unwrap_or(""), out);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn say(&mut self, text: &str, out: &mut Emitter) {
+        if text.is_empty() {
+            return;
+        }
+        let at = *self.text.get_or_insert_with(|| out.start(Kind::Text));
+        out.append(at, text);
+    }
+
+    fn think(&mut self, field: &str, text: &str, out: &mut Emitter) {
+        if text.is_empty() {
+            return;
+        }
+        let at = *self.reasoning.get_or_insert_with(|| {
+            let at = out.start(Kind::Reasoning);
+            out.sign(at, field);
+            at
+        });
+        out.append(at, text);
+    }
+
+    /// What a provider hides of its reasoning, and wants back with the call.
+    fn detail(&mut self, detail: Json<'_>) {
+        let text = |name: &str| detail.get(name).and_then(Json::escaped);
+        let (Some("reasoning.encrypted"), Some(id), Some(data)) =
+            (text("type"), text("id"), text("data"))
+        else {
+            return;
+        };
+        if id.is_empty() || data.is_empty() {
+            return;
+        }
+        let mut escaped = String::new();
+        escape(&arguments::compact(detail.raw()), &mut escaped);
+        self.details.push((id.to_owned(), escaped));
     }
 }

@@ -479,9 +479,13 @@ fn pictures_stand_where_they_were_said_and_in_the_result_that_has_them() {
             .starts_with("shot")
     );
     assert!(!sent.to_string().contains("input_image"));
-    // One that cannot be rendered fails the call, by its own code.
+    // One that cannot be rendered costs itself alone.
     let gone = request("thinker", &[user(&json!([image("gone")]))]);
-    assert_eq!(open(&profile(), &gone).unwrap_err().code, "NOT_FOUND");
+    let sent = body(&profile(), &gone);
+    assert_eq!(
+        sent["input"][0]["content"],
+        json!([said("(image omitted: the attachment is not there)")])
+    );
 }
 
 #[test]

@@ -21,7 +21,9 @@ mod answer;
 mod authority;
 mod h2;
 mod serve;
+mod speech;
 
 pub use answer::{Answer, End, Step};
 pub use authority::Authority;
 pub use serve::{Mock, Recorded};
+pub use speech::{Protocol, Speech};

@@ -236,6 +236,12 @@ impl Mock {
         lock(&self.shared.requests).clone()
     }
 
+    /// Keeps nothing of the requests that came so far, for tests that make very many.
+    pub fn forget(&self) {
+        lock(&self.shared.requests).clear();
+        lock(&self.shared.title_requests).clear();
+    }
+
     /// Lets one more [`Step::Gate`] of each answer pass.
     pub fn open_gate(&self) {
         self.gate.send_modify(|opened| *opened += 1);

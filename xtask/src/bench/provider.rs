@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
@@ -17,6 +17,10 @@ pub(crate) struct Provider {
 #[derive(Default)]
 struct Seen {
     first: Option<Instant>,
+    /// When the last answer to the loop was written.
+    answered: Option<Instant>,
+    /// From there to the first byte of the loop's next request.
+    between: Vec<Duration>,
     watched: Option<u32>,
     peak_kib: Option<u64>,
 }
@@ -36,6 +40,24 @@ impl Provider {
              data: [DONE]\n\n"
         );
         Self::start(vec![call, text("done")])
+    }
+
+    /// So many calls of `read`, a step each, then a text.
+    pub(crate) fn steps(count: usize) -> Result<Self> {
+        let call = |step: usize| {
+            format!(
+                "data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"tool_calls\":[{{\"index\":0,\"id\":\"c{step}\",\"type\":\"function\",\
+                 \"function\":{{\"name\":\"read\",\"arguments\":\"{{\\\"file_path\\\":\\\"a.txt\\\"}}\"}}}}]}},\"finish_reason\":\"tool_calls\"}}]}}\n\n\
+                 data: [DONE]\n\n"
+            )
+        };
+        Self::start((0..count).map(call).chain([text("done")]).collect())
+    }
+
+    /// From the last byte of each answer to the first of the loop's next request.
+    pub(crate) fn between(&self) -> Vec<Duration> {
+        let seen = self.seen.lock();
+        seen.map_or_else(|_| Vec::new(), |seen| seen.between.clone())
     }
 
     fn start(answers: Vec<String>) -> Result<Self> {
@@ -94,6 +116,8 @@ fn connection(
     loop {
         let mut length = 0;
         let mut line = String::new();
+        reader.fill_buf()?;
+        let begun = Instant::now();
         while reader.read_line(&mut line)? > 0 && line != "\r\n" {
             if let Some((name, value)) = line.split_once(':')
                 && name.eq_ignore_ascii_case("content-length")
@@ -109,8 +133,9 @@ fn connection(
         let mut request = String::new();
         reader.by_ref().take(length).read_to_string(&mut request)?;
         // Only the loop offers tools.
-        let body = if request.contains("\"tools\":") {
-            note(seen, arrived);
+        let of_loop = request.contains("\"tools\":");
+        let body = if of_loop {
+            note(seen, begun, arrived);
             let next = answers.lock().ok().and_then(|mut answers| answers.next());
             let Some(body) = next else {
                 return Ok(());
@@ -125,13 +150,20 @@ fn connection(
             body.len()
         )?;
         stream.flush()?;
+        if of_loop && let Ok(mut seen) = seen.lock() {
+            seen.answered = Some(Instant::now());
+        }
     }
 }
 
-fn note(seen: &Mutex<Seen>, arrived: Instant) {
+/// A request of the loop's: when its first byte was there, and when its head.
+fn note(seen: &Mutex<Seen>, begun: Instant, arrived: Instant) {
     let Ok(mut seen) = seen.lock() else {
         return;
     };
+    if let Some(answered) = seen.answered.take() {
+        seen.between.push(begun.duration_since(answered));
+    }
     seen.first.get_or_insert(arrived);
     if let Some(process) = seen.watched {
         let peak = peak_of(process);

@@ -79,6 +79,17 @@ const BROKEN: &[&str] = &[
     "premature close",
 ];
 
+/// What passes by itself, though no number says so.
+const TROUBLE: &[&str] = &[
+    "overloaded",
+    "server_error",
+    "internal server error",
+    "service unavailable",
+    "service_unavailable",
+    "bad gateway",
+    "slow_down",
+];
+
 /// The code of a failure that is known by its text alone.
 pub fn of_text(text: &str) -> &'static str {
     let lower = text.to_ascii_lowercase();
@@ -97,7 +108,7 @@ pub fn of_text(text: &str) -> &'static str {
         "INVALID_REQUEST"
     } else if number(|n| n == "400") || any(&["invalid request", "invalid_request"]) {
         "INVALID_REQUEST"
-    } else if number(|n| n.len() == 3 && n.starts_with('5')) || any(&["overloaded"]) {
+    } else if number(|n| n.len() == 3 && n.starts_with('5')) || any(TROUBLE) {
         "SERVER"
     } else if any(TIMEOUT) {
         "TIMEOUT"

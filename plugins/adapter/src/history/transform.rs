@@ -166,7 +166,7 @@ fn pictures<'a>(parts: Vec<Piece<'a>>, target: &Target<'_>) -> Vec<Piece<'a>> {
 }
 
 /// Whether an escaped text is white space only.
-pub(crate) fn is_blank(escaped: &str) -> bool {
+pub fn is_blank(escaped: &str) -> bool {
     if escaped.contains('\\') {
         return guest_support::json::unescape(escaped).trim().is_empty();
     }
