@@ -16,8 +16,21 @@ impl Message {
     /// A message from a person: one text block.
     #[must_use]
     pub fn from_person(text: &str) -> Self {
+        Self::from_person_with(text, &[])
+    }
+
+    /// The same with pictures behind the text, an `attachment` each.
+    #[must_use]
+    pub fn from_person_with(text: &str, attachments: &[Json]) -> Self {
+        let image = |attachment: &Json| {
+            Json::object(|block| {
+                block.str("type", "image").json("attachment", attachment);
+            })
+        };
+        let mut content = vec![text_block(text)];
+        content.extend(attachments.iter().map(image));
         Self::mint(
-            &[text_block(text)],
+            &content,
             &Json::object(|source| {
                 source.str("kind", "user");
             }),

@@ -59,6 +59,8 @@ pub(crate) struct Attempt {
     chunks: Vec<Seq>,
     pub(crate) provider: String,
     model: String,
+    /// Whether it takes pictures, which tools are told.
+    images: bool,
     policy: RetryPolicy,
 }
 
@@ -236,7 +238,7 @@ impl<'a> Step<'a> {
                     if finish == FinishReason::MaxTokens {
                         return Ok(Outcome::MaxTokens);
                     }
-                    return self.run_tools(&blocks).await;
+                    return self.run_tools(&blocks, attempt.images).await;
                 }
             }
         }
@@ -251,6 +253,10 @@ impl<'a> Step<'a> {
             chunks: Vec::new(),
             provider: built.config.provider.clone(),
             model: built.config.model.clone(),
+            images: built
+                .call
+                .as_ref()
+                .is_ok_and(|call| call.model().takes_images()),
             policy: built.policy.clone(),
         };
         let taken = self.serve(built, &mut attempt).await;
@@ -328,7 +334,7 @@ impl<'a> Step<'a> {
     }
 
     /// 7. The calls of a message, if it has any.
-    async fn run_tools(&self, blocks: &[Json]) -> Result<Outcome, Stop> {
+    async fn run_tools(&self, blocks: &[Json], images: bool) -> Result<Outcome, Stop> {
         let is_call = |block: &&Json| {
             block
                 .get("type")
@@ -354,6 +360,7 @@ impl<'a> Step<'a> {
                 signal: self.signal,
                 turn: self.turn,
                 step: self.step,
+                images,
             },
             inbox: &agent.inbox,
             width: &|| agent.width.load(Ordering::Relaxed),

@@ -1,7 +1,7 @@
 //! The headless app's words and options, as a pure function (spec/cli.md §4).
 //!
 //! Options may stand anywhere before `--`, as `--flag value` or `--flag=value`;
-//! the last one of a name wins. What else starts with a dash is refused rather
+//! the last one of a name wins, but for `--attach`. What else starts with a dash is refused rather
 //! than sent to the model.
 
 use std::path::PathBuf;
@@ -23,6 +23,8 @@ Arguments:
 
 Options:
   --model <provider/model>   the model, in place of the default one
+  --attach <file>            a picture (PNG, JPEG, GIF or WebP) that goes with the
+                             task; may be given several times
   --effort <level>           how much it reasons; the model says which levels
   --permission <mode>        read-only, workspace-write or danger-full-access
   --cwd <dir>                work there instead of in the current directory
@@ -51,6 +53,8 @@ pub(crate) enum Arguments {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Request {
     pub(crate) task: Task,
+    /// Pictures that go with it, in this order.
+    pub(crate) attach: Vec<PathBuf>,
     pub(crate) model: Option<Model>,
     pub(crate) effort: Option<String>,
     pub(crate) permission: Option<Preset>,
@@ -185,6 +189,14 @@ static FLAGS: &[Flag] = &[
                 provider: provider.to_owned(),
                 model: model.to_owned(),
             });
+            Ok(())
+        },
+    },
+    Flag {
+        name: "--attach",
+        value: "<file>",
+        set: |request, value| {
+            request.attach.push(filled(value, "a file")?.into());
             Ok(())
         },
     },

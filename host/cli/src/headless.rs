@@ -2,12 +2,15 @@
 
 use std::future::pending;
 use std::io::Read;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use dsh_agent::{Message, RunError, RunOutcome};
 use dsh_profile::launch::Boot;
+use dsh_session::Json;
 
 use crate::arguments::{self, Arguments, Format, HELP, Request, Task, usage};
+use crate::attachments::{self, Attachments};
 use crate::boot::{self, Composed};
 use crate::exit::Failure;
 use crate::report;
@@ -85,10 +88,33 @@ enum Left {
     Signal(u8),
 }
 
+/// Takes the files of `--attach` in; before there is a session, as one that is no
+/// picture ends the run.
+async fn attached(attachments: &Attachments, files: &[PathBuf]) -> Result<Vec<Json>, Failure> {
+    let mut attached = Vec::with_capacity(files.len());
+    for file in files {
+        let failed = |why: &str| Failure::of(format_args!("--attach {}: {why}", file.display()));
+        let name = file
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned());
+        let content = attachments::content(file).map_err(|why| failed(&why))?;
+        let put = attachments.attach(content, name).await;
+        let put = put.map_err(|error| failed(&error.message))?;
+        attached.push(Json::normalise(&put.to_json()).map_err(Failure::of)?);
+    }
+    Ok(attached)
+}
+
 async fn task_to_end(composed: &Composed, request: &Request, task: &str) -> Result<u8, Failure> {
     let mut signals = Signals::catch()?;
-    let mut run = tokio::select! {
-        run = Run::start(composed, request) => run?,
+    let attachments = Attachments::of(&composed.place.home);
+    let starting = async {
+        let attached = attached(&attachments, &request.attach).await?;
+        let run = Run::start(composed, request, &attachments).await?;
+        Ok::<_, Failure>((attached, run))
+    };
+    let (attached, mut run) = tokio::select! {
+        started = starting => started?,
         code = signals.next() => return Ok(code),
     };
     composed.left_out.report();
@@ -97,10 +123,13 @@ async fn task_to_end(composed: &Composed, request: &Request, task: &str) -> Resu
         let path = run.path().display();
         report::line(format_args!("session {session_id}, log {path}"));
     }
+    if !attached.is_empty() {
+        run.warn_of_pictures().await;
+    }
     let first = run.log.read(dsh_session::Session::next_seq);
     let begun = Instant::now();
     run.agent
-        .followup(&Message::from_person(task))
+        .followup(&Message::from_person_with(task, &attached))
         .map_err(Failure::of)?;
     let left = tokio::select! {
         biased;

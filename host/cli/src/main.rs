@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod arguments;
+mod attachments;
 mod boot;
 mod credentials;
 mod doctor;

@@ -17,6 +17,7 @@ use playback::{
 };
 
 use crate::arguments::{self, Arguments};
+use crate::attachments::Attachments;
 use crate::boot::{self, Place};
 use crate::exit::Failure;
 use crate::run::Run;
@@ -90,7 +91,7 @@ async fn run(stage: &Stage, mock: &Mock, folder: &Path) -> Result<Vec<Told>, Fai
     let Arguments::Run(request) = arguments::parse(&boot.args)? else {
         return Err(Failure::of("it asks for help"));
     };
-    let run = Run::start(&composed, &request).await?;
+    let run = Run::start(&composed, &request, &Attachments::of(&composed.place.home)).await?;
     for prompt in &stage.prompts {
         let mut events = run.log.follow();
         run.agent

@@ -16,13 +16,16 @@ use dsh_agent::{
 };
 use dsh_http::{Client, ClientConfig};
 use dsh_model::{Gateway, Models};
+use dsh_plugin::CallContext;
+use dsh_plugin::api::CallConfig;
 use dsh_plugin::port::{PortSet, Watch};
 use dsh_profile::{Composition, CredentialStore, Environment, PluginData, Row};
 use dsh_sandbox::{Mode, RunnerKind, Sandbox, SandboxConfig, SessionConfig, SessionSandbox};
 use dsh_session::{Kind, Value};
 use dsh_store::Writer;
 
-use crate::arguments::{Format, Request};
+use crate::arguments::{Format, Model, Request};
+use crate::attachments::Attachments;
 use crate::boot::{self, Composed, Mount, proxies};
 use crate::credentials::FromStore;
 use crate::exit::Failure;
@@ -42,6 +45,8 @@ pub(crate) struct Run {
     pub(crate) log: Arc<Log>,
     /// Of a run whose events are the output.
     pub(crate) stream: Option<Stream>,
+    models: Arc<Models>,
+    model: Model,
     projections: Option<Arc<Projections>>,
     writer: Arc<Writer>,
     files: SessionSandbox,
@@ -49,7 +54,11 @@ pub(crate) struct Run {
 
 impl Run {
     /// Opens the session and makes the agent that runs it.
-    pub(crate) async fn start(composed: &Composed, request: &Request) -> Result<Self, Failure> {
+    pub(crate) async fn start(
+        composed: &Composed,
+        request: &Request,
+        attachments: &Attachments,
+    ) -> Result<Self, Failure> {
         let mounts = boot::mount(composed).await?;
         let preset = match request.permission {
             Some(preset) => preset,
@@ -85,7 +94,7 @@ impl Run {
         let file_events = Arc::new(FileEvents::default());
         let files = sandbox(composed, &log, &id, opened.cwd, &writer, &file_events)?;
         let inbox = Arc::new(InboxPort::default());
-        let gateway = gateway(composed)?;
+        let gateway = gateway(composed, attachments)?;
         let identity = |ports: PortSet| {
             Arc::new(CallIdentity {
                 ports: Arc::new(ports),
@@ -95,6 +104,8 @@ impl Run {
         };
         let ports = PortSet {
             log: Some(Arc::new(RowLines::of(&mounts))),
+            attachments: Some(Arc::new(attachments.clone())),
+            pictures: Some(Arc::new(attachments.clone())),
             ..ports(&log, &files, &inbox, kv, projections.clone())
         };
         let llm = LlmPort::new(
@@ -111,8 +122,10 @@ impl Run {
         });
         let dispatch = Arc::new(dispatch(composed, &mounts, &identity, &log)?);
         file_events.serve(&dispatch);
+        let models = Arc::new(models(composed, &mounts, &gateway, &route.model.provider)?);
+        let model = route.model.clone();
         let agent = Agent::new(Parts {
-            models: Arc::new(models(composed, &mounts, &gateway, &route.model.provider)?),
+            models: Arc::clone(&models),
             titles,
             tools: Arc::new(tools(composed, &mounts, &identity)?),
             prompts: prompts(&composed.rows, &mounts, &identity, &log),
@@ -130,10 +143,30 @@ impl Run {
             agent,
             log,
             stream,
+            models,
+            model,
             projections,
             writer,
             files,
         })
+    }
+
+    /// Says so where the chosen model takes no pictures; one that cannot be called
+    /// says that in its first request.
+    pub(crate) async fn warn_of_pictures(&self) {
+        let config = CallConfig {
+            provider: self.model.provider.clone(),
+            model: self.model.model.clone(),
+            ..CallConfig::default()
+        };
+        let prepared = self.models.prepare(&CallContext::default(), config).await;
+        if prepared.is_ok_and(|call| !call.model().takes_images()) {
+            report::line(format_args!(
+                "{}/{} takes text only: it gets a note in the place of each attached picture; \
+                 name a model that takes pictures with --model",
+                self.model.provider, self.model.model
+            ));
+        }
     }
 
     /// Where the log is.
@@ -307,7 +340,7 @@ fn ports(
 pub(crate) const USER_AGENT: &str = concat!("dsh/", env!("CARGO_PKG_VERSION"));
 
 /// What requests of every route go out through.
-fn gateway(composed: &Composed) -> Result<Arc<Gateway>, Failure> {
+fn gateway(composed: &Composed, attachments: &Attachments) -> Result<Arc<Gateway>, Failure> {
     let credentials =
         CredentialStore::open(&composed.place.home, composed.env.clone()).map_err(Failure::of)?;
     let (home, id) = (composed.place.home.clone(), OnceLock::new());
@@ -317,7 +350,7 @@ fn gateway(composed: &Composed) -> Result<Arc<Gateway>, Failure> {
             ..ClientConfig::default()
         }),
         credentials: Box::new(FromStore(credentials)),
-        pictures: Arc::new(dsh_model::NoPictures),
+        pictures: Arc::new(attachments.clone()),
         user_agent: USER_AGENT.to_owned(),
         anonymous_user_id: Box::new(move || id.get_or_init(|| home.anonymous_user_id()).clone()),
     }))

@@ -6,6 +6,8 @@
 //! unless it knows more than the host, which makes the failure from the cause.
 
 mod failure;
+mod images;
+mod offload;
 mod request;
 mod settings;
 mod stream;
@@ -174,8 +176,9 @@ impl Guest for Component {
 
     fn open(request: GenerateRequest) -> Result<u32, Error> {
         with_settings(|settings, attempts| {
+            let pictures = &mut adapter_support::component::HostPictures;
             Ok(attempts.insert(Attempt {
-                request: Some(request::build(settings, &request)?),
+                request: Some(request::build(settings, &request, pictures)?),
                 status: 0,
                 headers: Vec::new(),
                 error_body: Vec::new(),
@@ -216,5 +219,7 @@ impl Guest for Component {
 
 #[cfg(test)]
 mod conformance;
+#[cfg(test)]
+mod image_tests;
 #[cfg(test)]
 mod tests;

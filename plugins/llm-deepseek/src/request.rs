@@ -2,16 +2,26 @@
 //! (spec/llm.md §6.2, §6.3). Texts go from message to body escaped as they stand,
 //! so that half of a surrogate pair or broken arguments arrive as they were.
 
+use adapter_support::Pictures;
+use adapter_support::body::parts;
 use guest_support::json::{Json, Object, array, quote};
-use guest_support::types::{GenerateRequest, HttpRequest, Part};
+use guest_support::types::{GenerateRequest, HttpRequest};
 use guest_support::{Error, error};
 
+use crate::images::{self, Shown};
 use crate::settings::Settings;
 
 const NO_OUTPUT: &str = "(no output)";
 
+/// Stands before the pictures that tools gave, which no tool's answer can hold.
+const OF_TOOLS: &str = "Images of the tool results above, in their order:";
+
 /// The HTTP request of one attempt.
-pub(crate) fn build(settings: &Settings, request: &GenerateRequest) -> Result<HttpRequest, Error> {
+pub(crate) fn build(
+    settings: &Settings,
+    request: &GenerateRequest,
+    pictures: &mut dyn Pictures,
+) -> Result<HttpRequest, Error> {
     let mut headers = vec![
         ("authorization", "Bearer {credential}"),
         ("content-type", "application/json"),
@@ -32,22 +42,18 @@ pub(crate) fn build(settings: &Settings, request: &GenerateRequest) -> Result<Ht
             .into_iter()
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .collect(),
-        body: vec![Part::Bytes(body(settings, request)?.into_bytes())],
+        body: parts(body(settings, request, pictures)?),
         timeout_ms: None,
     })
 }
 
-fn body(settings: &Settings, request: &GenerateRequest) -> Result<String, Error> {
+fn body(
+    settings: &Settings,
+    request: &GenerateRequest,
+    pictures: &mut dyn Pictures,
+) -> Result<String, Error> {
     let config = &request.config;
-    let mut messages = Vec::with_capacity(request.messages.len() + 1);
-    if let Some(system) = &request.system {
-        messages.push(role("system").string("content", system).build());
-    }
-    for (at, message) in request.messages.iter().enumerate() {
-        let message = Json::parse(message)
-            .ok_or_else(|| error("INVALID", format!("message {at} is not JSON")))?;
-        translate(message, &mut messages)?;
-    }
+    let messages = messages(settings, request, pictures)?;
     let (thinking, effort) = thinking(settings, request)?;
     let stop = config
         .stop
@@ -129,69 +135,180 @@ fn tools(tools: &[String]) -> Result<Option<String>, Error> {
     Ok((!schemas.is_empty()).then(|| array(schemas)))
 }
 
-/// Appends what one neutral message becomes.
-fn translate(message: Json<'_>, out: &mut Vec<String>) -> Result<(), Error> {
-    let parts = Parts::of(message)?;
-    match message.get("role").and_then(Json::escaped) {
-        Some("user") => {
-            if !parts.text.is_empty() || parts.results.is_empty() {
-                out.push(role("user").escaped("content", &parts.text).build());
-            }
-            out.extend(parts.results);
-        }
-        Some("assistant") => {
-            let mut assistant = role("assistant").escaped("content", &parts.text);
-            if !parts.reasoning.is_empty() {
-                assistant = assistant.escaped("reasoning_content", &parts.reasoning);
-            }
-            if !parts.calls.is_empty() {
-                assistant = assistant.raw("tool_calls", &array(parts.calls));
-            }
-            out.push(assistant.build());
-        }
-        _ => out.push(role("system").escaped("content", &parts.text).build()),
+fn messages(
+    settings: &Settings,
+    request: &GenerateRequest,
+    pictures: &mut dyn Pictures,
+) -> Result<Vec<String>, Error> {
+    let mut neutral = Vec::with_capacity(request.messages.len());
+    for (at, message) in request.messages.iter().enumerate() {
+        let message = Json::parse(message);
+        neutral.push(message.ok_or_else(|| error("INVALID", format!("message {at} is not JSON")))?);
     }
-    Ok(())
+    let mut images =
+        images::shown(&neutral, settings, &request.config.model, pictures)?.into_iter();
+    let mut out = Messages {
+        done: Vec::with_capacity(neutral.len() + 1),
+        of_tools: Vec::new(),
+    };
+    if let Some(system) = &request.system {
+        out.push(role("system").string("content", system).build());
+    }
+    for message in neutral {
+        out.translate(message, &mut images);
+    }
+    Ok(out.finish())
+}
+
+/// The messages as DeepSeek takes them.
+struct Messages {
+    done: Vec<String>,
+    /// Pictures of the tool results since the last other message.
+    of_tools: Vec<String>,
+}
+
+impl Messages {
+    /// Appends what one neutral message becomes.
+    fn translate(&mut self, message: Json<'_>, images: &mut dyn Iterator<Item = Shown>) {
+        let blocks = Blocks::of(message, images);
+        match message.get("role").and_then(Json::escaped) {
+            Some("user") => {
+                let said = blocks.content;
+                if !said.text.is_empty() || blocks.results.is_empty() {
+                    self.push(said.put(role("user")).build());
+                }
+                for (result, pictures) in blocks.results {
+                    self.done.push(result);
+                    self.of_tools.extend(pictures);
+                }
+            }
+            Some("assistant") => {
+                let mut assistant = role("assistant").escaped("content", &blocks.content.text);
+                if !blocks.reasoning.is_empty() {
+                    assistant = assistant.escaped("reasoning_content", &blocks.reasoning);
+                }
+                if !blocks.calls.is_empty() {
+                    assistant = assistant.raw("tool_calls", &array(blocks.calls));
+                }
+                self.push(assistant.build());
+            }
+            _ => self.push(
+                role("system")
+                    .escaped("content", &blocks.content.text)
+                    .build(),
+            ),
+        }
+    }
+
+    /// Appends a message that no tool answered, behind what tools showed.
+    fn push(&mut self, message: String) {
+        self.flush();
+        self.done.push(message);
+    }
+
+    fn flush(&mut self) {
+        if self.of_tools.is_empty() {
+            return;
+        }
+        let mut content = vec![text_part(OF_TOOLS)];
+        content.append(&mut self.of_tools);
+        self.done
+            .push(role("user").raw("content", &array(content)).build());
+    }
+
+    fn finish(mut self) -> Vec<String> {
+        self.flush();
+        self.done
+    }
+}
+
+/// Texts and pictures in their order; texts escaped as they stand.
+#[derive(Default)]
+struct Content {
+    /// All texts joined, those that stand before a picture or for one with them.
+    text: String,
+    parts: Vec<String>,
+    /// The pictures alone.
+    pictures: Vec<String>,
+}
+
+impl Content {
+    fn text(&mut self, text: &str) {
+        if !text.is_empty() {
+            self.text.push_str(text);
+            self.parts.push(text_part(text));
+        }
+    }
+
+    fn image(&mut self, image: Shown) {
+        match image {
+            Shown::Note(note) => self.text(&note),
+            Shown::Picture { handle, part } => {
+                let line = if self.parts.is_empty() { "" } else { "\\n" };
+                self.text(&format!("{line}{handle}"));
+                self.parts.push(part.clone());
+                self.pictures.push(part);
+            }
+        }
+    }
+
+    /// The member `content`: a list only where there is a picture.
+    fn put(&self, message: Object) -> Object {
+        if self.pictures.is_empty() {
+            message.escaped("content", &self.text)
+        } else {
+            message.raw("content", &array(&self.parts))
+        }
+    }
+}
+
+/// A part of a content list; the text is escaped.
+fn text_part(text: &str) -> String {
+    Object::new()
+        .string("type", "text")
+        .escaped("text", text)
+        .build()
 }
 
 /// A message's blocks by kind; texts of one kind are joined, escaped as they stand.
 #[derive(Default)]
-struct Parts {
-    text: String,
+struct Blocks {
+    content: Content,
     reasoning: String,
     calls: Vec<String>,
-    /// Messages of their own.
-    results: Vec<String>,
+    /// Messages of their own, and the pictures that they cannot hold.
+    results: Vec<(String, Vec<String>)>,
 }
 
-impl Parts {
-    fn of(message: Json<'_>) -> Result<Self, Error> {
-        let mut parts = Self::default();
+impl Blocks {
+    /// Takes the next of `images` for each picture, in document order.
+    fn of(message: Json<'_>, images: &mut dyn Iterator<Item = Shown>) -> Self {
+        let mut blocks = Self::default();
         for block in message.get("content").into_iter().flat_map(Json::items) {
             match block.get("type").and_then(Json::escaped) {
-                Some("text") => parts.text.push_str(member(block, "text")),
-                Some("reasoning") => parts.reasoning.push_str(member(block, "text")),
-                Some("tool-call") => parts.calls.push(call(block)),
+                Some("text") => blocks.content.text(member(block, "text")),
+                Some("reasoning") => blocks.reasoning.push_str(member(block, "text")),
+                Some("tool-call") => blocks.calls.push(call(block)),
                 Some("tool-result") => {
-                    let content = Self::of(block)?.text;
-                    let content = if content.is_empty() {
+                    let content = Self::of(block, images).content;
+                    let text = if content.text.is_empty() {
                         NO_OUTPUT
                     } else {
-                        &content
+                        &content.text
                     };
                     let result = role("tool").escaped("tool_call_id", member(block, "toolCallId"));
-                    parts
-                        .results
-                        .push(result.escaped("content", content).build());
+                    let result = result.escaped("content", text).build();
+                    blocks.results.push((result, content.pictures));
                 }
                 Some("image") => {
-                    let message = "this adapter sends no pictures yet: take a model of another provider, or leave them out";
-                    return Err(error("UNSUPPORTED_CONTENT", message));
+                    if let Some(image) = images.next() {
+                        blocks.content.image(image);
+                    }
                 }
                 _ => {}
             }
         }
-        Ok(parts)
+        blocks
     }
 }
 

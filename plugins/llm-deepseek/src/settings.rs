@@ -1,12 +1,11 @@
 //! The row's configuration and what follows from it: the route, the catalog, a
 //! model's facts, a call's defaults (spec/llm.md §6.1).
-//!
-//! A model that can see is listed as one that reads text, until requests can
-//! carry pictures: the host then puts a placeholder where a picture was.
 
 use guest_support::json::{Json, Object, array, quote, text};
 use guest_support::types::CallConfig;
 use guest_support::{Error, error};
+
+use crate::offload::Policy;
 
 pub(crate) const PROVIDER: &str = "deepseek-official";
 pub(crate) const EFFORTS: [(&str, &str); 4] = [
@@ -17,14 +16,26 @@ pub(crate) const EFFORTS: [(&str, &str); 4] = [
 ];
 
 const DEFAULT_EFFORT: &str = "high";
-const CATALOG: [(&str, &str); 3] = [
-    ("deepseek-v4-flash", "DeepSeek-V4-Flash"),
-    ("deepseek-v4-pro", "DeepSeek-V4-Pro"),
+const CATALOG: [(&str, &str, bool); 3] = [
+    ("deepseek-v4-flash", "DeepSeek-V4-Flash", false),
+    ("deepseek-v4-pro", "DeepSeek-V4-Pro", false),
     (
         "deepseek-v4-flash-vision-exp",
         "DeepSeek-V4-Flash-Vision-Exp",
+        true,
     ),
 ];
+
+const MIB: u64 = 1 << 20;
+
+/// What a model that sees takes of one picture, unless it says otherwise.
+const BUDGET: Budget = Budget {
+    pixels: 640_000,
+    bytes: 1 << 20,
+};
+
+/// Pixels of one that it looks at with `imageDetail: low`.
+const LOW_DETAIL: u32 = 262_144;
 
 #[derive(Debug)]
 pub(crate) struct Settings {
@@ -38,6 +49,17 @@ pub(crate) struct Settings {
     models: Vec<Model>,
     idle_timeout_ms: u64,
     retry_policy: Option<String>,
+    /// Which pictures are looked at at all, by what they weigh as they are stored.
+    pub(crate) files: Policy,
+    /// Which of those go into a body, by their base64.
+    pub(crate) inline: Policy,
+}
+
+/// What a model takes of one picture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Budget {
+    pub(crate) pixels: u32,
+    pub(crate) bytes: u32,
 }
 
 #[derive(Debug)]
@@ -47,6 +69,8 @@ struct Model {
     description: Option<String>,
     context_window: Option<u32>,
     max_tokens: Option<u32>,
+    /// None where it reads text alone.
+    pictures: Option<Budget>,
 }
 
 impl Settings {
@@ -66,7 +90,7 @@ impl Settings {
                 Some(models) => models.items().map(Model::read).collect::<Result<_, _>>()?,
                 None => CATALOG
                     .iter()
-                    .map(|(id, name)| Model::known(id, name))
+                    .map(|(id, name, sees)| Model::known(id, name, *sees))
                     .collect(),
             },
             idle_timeout_ms: config
@@ -76,6 +100,16 @@ impl Settings {
             retry_policy: config
                 .some("retryPolicy")
                 .map(|policy| policy.raw().to_owned()),
+            files: policy(
+                config,
+                ("maxRequestFilesBytes", 128 * MIB),
+                ("imageOffloadByteQuantum", 64 * MIB),
+            )?,
+            inline: policy(
+                config,
+                ("maxInlineRequestImageBytes", 20 * MIB),
+                ("inlineImageOffloadByteQuantum", 10 * MIB),
+            )?,
         };
         settings.check()?;
         Ok(settings)
@@ -164,7 +198,13 @@ impl Settings {
                 model.and_then(|model| model.name.as_deref()).unwrap_or(id),
             )
             .maybe("description", description.as_deref())
-            .raw("inputModalities", "[\"text\"]")
+            .raw(
+                "inputModalities",
+                match model.and_then(|model| model.pictures) {
+                    Some(_) => r#"["text","image"]"#,
+                    None => r#"["text"]"#,
+                },
+            )
             .raw(
                 "context",
                 &Object::new().number("contextWindow", window.into()).build(),
@@ -172,6 +212,11 @@ impl Settings {
             .number("defaultMaxTokens", self.cap(id).into())
             .raw("reasoning", &reasoning)
             .build()
+    }
+
+    /// What a model takes of one picture; none of one that reads text alone.
+    pub(crate) fn pictures(&self, id: &str) -> Option<Budget> {
+        self.models.iter().find(|model| model.id == id)?.pictures
     }
 
     fn cap(&self, id: &str) -> u32 {
@@ -213,27 +258,85 @@ impl Settings {
 }
 
 impl Model {
-    fn known(id: &str, name: &str) -> Self {
+    fn known(id: &str, name: &str, sees: bool) -> Self {
         Self {
             id: id.to_owned(),
             name: Some(name.to_owned()),
             description: None,
             context_window: None,
             max_tokens: None,
+            pictures: sees.then_some(BUDGET),
         }
     }
 
     fn read(json: Json<'_>) -> Result<Self, String> {
+        let id = text(json, "id")
+            .filter(|id| !id.is_empty())
+            .ok_or("a model needs an id")?;
         Ok(Self {
-            id: text(json, "id")
-                .filter(|id| !id.is_empty())
-                .ok_or("a model needs an id")?,
             name: text(json, "name"),
             description: text(json, "description"),
             context_window: whole(json, "contextWindow"),
             max_tokens: whole(json, "maxTokens"),
+            pictures: budget(json, &id)?,
+            id,
         })
     }
+}
+
+/// What a listed model takes of one picture.
+fn budget(model: Json<'_>, id: &str) -> Result<Option<Budget>, String> {
+    let modalities = model.some("inputModalities");
+    let mut modalities = modalities.into_iter().flat_map(Json::items);
+    if !modalities.any(|kind| kind.escaped() == Some("image")) {
+        let limits = ["imagePixelBudget", "imageMaxBytes", "imageDetail"];
+        return match limits.iter().find(|name| model.some(name).is_some()) {
+            Some(name) => Err(format!(
+                "the model {id} has {name} and takes no pictures; put image into its inputModalities, or take {name} out"
+            )),
+            None => Ok(None),
+        };
+    }
+    let low = text(model, "imageDetail").as_deref() == Some("low");
+    let detail = if low { LOW_DETAIL } else { BUDGET.pixels };
+    Ok(Some(Budget {
+        pixels: whole(model, "imagePixelBudget").unwrap_or(detail),
+        bytes: whole(model, "imageMaxBytes").unwrap_or(BUDGET.bytes),
+    }))
+}
+
+/// A bound on bytes with its quantum, each with the default, and that on their
+/// number.
+fn policy(config: Json<'_>, bytes: (&str, u64), quantum: (&str, u64)) -> Result<Policy, String> {
+    let number = |(name, otherwise): (&str, u64)| {
+        config.some(name).and_then(Json::whole).unwrap_or(otherwise)
+    };
+    let bounded = |most: (&str, u64), quantum: (&str, u64)| {
+        let (limit, step) = (number(most), number(quantum));
+        // A default quantum gives way to a bound that somebody set lower.
+        let step = match config.some(quantum.0) {
+            Some(_) => step,
+            None => step.min(limit),
+        };
+        if step == 0 || limit == 0 || step > limit {
+            return Err(format!(
+                "{} is {step} and must be from 1 to {}, which is {limit}",
+                quantum.0, most.0
+            ));
+        }
+        Ok((limit, step))
+    };
+    let (images, image_quantum) = bounded(
+        ("maxImagesPerRequest", 600),
+        ("imageOffloadCountQuantum", 20),
+    )?;
+    let (bytes, byte_quantum) = bounded(bytes, quantum)?;
+    Ok(Policy {
+        images,
+        bytes,
+        image_quantum,
+        byte_quantum,
+    })
 }
 
 fn whole(json: Json<'_>, name: &str) -> Option<u32> {

@@ -129,6 +129,9 @@ fn the_route_says_where_it_sends_and_with_what() {
     assert_eq!(route["idleTimeoutMs"], 5);
     assert_eq!(route["retryPolicy"], json!({"mode": "always"}));
     assert_eq!(route["models"].as_array().unwrap().len(), 3);
+    let modalities = |at: usize| &route["models"][at]["inputModalities"];
+    assert_eq!(modalities(0), &json!(["text"]));
+    assert_eq!(modalities(2), &json!(["text", "image"]));
     let efforts: Vec<_> = route["models"][0]["reasoning"]["efforts"]
         .as_array()
         .unwrap()
@@ -156,24 +159,6 @@ fn a_deployment_without_thinking_offers_off_alone() {
             .unwrap_err()
             .contains("listed twice")
     );
-}
-
-#[test]
-fn a_picture_is_refused() {
-    load(&json!({}));
-    let picture = r#"{"type":"image","attachment":{"attachmentId":"sha256:0"}}"#;
-    for message in [
-        format!(r#"{{"role":"user","content":[{picture}]}}"#),
-        format!(
-            r#"{{"role":"user","content":[{{"type":"tool-result","toolCallId":"c","content":[{picture}]}}]}}"#
-        ),
-        format!(r#"{{"role":"assistant","content":[{picture}]}}"#),
-    ] {
-        assert_eq!(
-            Component::open(request(&[&message])).unwrap_err().code,
-            "UNSUPPORTED_CONTENT"
-        );
-    }
 }
 
 #[test]

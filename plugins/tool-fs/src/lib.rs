@@ -1,9 +1,10 @@
-//! The tools `read`, `write` and `edit` (spec/loop.md §15.2). The host holds the
+//! The tools `read`, `read_image`, `write` and `edit` (spec/loop.md §15.2). The host holds the
 //! fence, the atomic write and the rule that what is changed was read before;
 //! this component says what is shown, what is replaced, and with which words.
 
 mod diff;
 mod edit;
+mod image;
 mod path;
 mod read;
 mod schema;
@@ -20,6 +21,7 @@ mod bindings {
                 import dsh:plugin/types@0.1.0;
                 import dsh:plugin/log@0.1.0;
                 import dsh:plugin/workspace@0.1.0;
+                import dsh:plugin/attachments@0.1.0;
                 export dsh:plugin/tool@0.1.0;
             }",
         path: "../../wit",
@@ -36,6 +38,7 @@ mod bindings {
     use super::Component;
 }
 
+use bindings::dsh::plugin::attachments;
 use bindings::dsh::plugin::workspace::{self, Guard, Slice};
 use bindings::exports::dsh::plugin::tool::{Call, Guest, Outcome};
 
@@ -57,7 +60,7 @@ impl Guest for Component {
     }
 
     fn may_overlap(call: Call) -> bool {
-        call.name == "read"
+        ["read", "read_image"].contains(&call.name.as_str())
     }
 
     fn run(call: Call) -> Result<Outcome, Error> {
@@ -67,6 +70,10 @@ impl Guest for Component {
         let shown = path::shown(&workspace::root(), &path);
         match call.name.as_str() {
             "read" => read(arguments, &path, &shown),
+            "read_image" => {
+                image::check_model(call.more.as_deref(), &shown)?;
+                read_image(&path, &shown)
+            }
             "write" => write(arguments, &path, &shown),
             "edit" => edit(arguments, &path, &shown),
             other => Err(tool::unknown(other)),
@@ -87,6 +94,27 @@ fn read(arguments: Json<'_>, path: &str, shown: &str) -> Result<Outcome, Error> 
     Ok(outcome(&text, Some(&facts)))
 }
 
+fn read_image(path: &str, shown: &str) -> Result<Outcome, Error> {
+    let (mut content, mut size) = (Vec::new(), 0.0);
+    slices(
+        path,
+        |offset| workspace::read(path, offset, SLICE),
+        |slice| {
+            size = slice.metadata.size;
+            content.extend_from_slice(&slice.content);
+            size <= f64::from(image::MOST)
+        },
+    )?;
+    image::check_size(shown, size)?;
+    // The host says what it is by its content.
+    let attachment = attachments::put(&content, "", shown.rsplit('/').next())
+        .map_err(|why| error(&why.code, format!("{shown}: {}", why.message)))?;
+    Ok(Outcome {
+        content: image::content(shown, &attachment),
+        more: None,
+    })
+}
+
 fn write(arguments: Json<'_>, path: &str, shown: &str) -> Result<Outcome, Error> {
     let content = tool::required(arguments, "content")?;
     let before = match Before::read(path, &Guard::Overwrite) {
@@ -105,7 +133,10 @@ fn write(arguments: Json<'_>, path: &str, shown: &str) -> Result<Outcome, Error>
     let hunks = before
         .map(|before| diff::hunks(&before, &content))
         .unwrap_or_default();
-    Ok(outcome(&envelope(shown, done), Some(&diffs(path, &hunks))))
+    Ok(outcome(
+        &envelope(shown, "file", done),
+        Some(&diffs(path, &hunks)),
+    ))
 }
 
 fn edit(arguments: Json<'_>, path: &str, shown: &str) -> Result<Outcome, Error> {
@@ -125,7 +156,7 @@ fn edit(arguments: Json<'_>, path: &str, shown: &str) -> Result<Outcome, Error> 
     let plural = if count == 1 { "" } else { "s" };
     let done = format!("Edited file: {count} replacement{plural}");
     Ok(outcome(
-        &envelope(shown, &done),
+        &envelope(shown, "file", &done),
         Some(&diffs(path, &diff::hunks(&before, &after))),
     ))
 }
@@ -213,9 +244,9 @@ fn outcome(text: &str, facts: Option<&str>) -> Outcome {
     }
 }
 
-/// The frame that all three answer in.
-fn envelope(path: &str, content: &str) -> String {
-    format!("<path>{path}</path>\n<type>file</type>\n<content>\n{content}\n</content>")
+/// The frame that all four answer in.
+fn envelope(path: &str, kind: &str, content: &str) -> String {
+    format!("<path>{path}</path>\n<type>{kind}</type>\n<content>\n{content}\n</content>")
 }
 
 /// `{diffs: [{path, oldText, newText}]}`; without hunks where they are too long.
@@ -271,6 +302,15 @@ mod tests {
         assert_eq!(
             shape(&tools[1]),
             (
+                json!("read_image"),
+                "file_path: string".to_owned(),
+                json!(["file_path"]),
+                json!(true)
+            )
+        );
+        assert_eq!(
+            shape(&tools[2]),
+            (
                 json!("write"),
                 "content: string, file_path: string".to_owned(),
                 json!(["file_path", "content"]),
@@ -278,7 +318,7 @@ mod tests {
             )
         );
         assert_eq!(
-            shape(&tools[2]),
+            shape(&tools[3]),
             (
                 json!("edit"),
                 "file_path: string, new_string: string, old_string: string, replace_all: boolean"

@@ -160,7 +160,7 @@ impl Window {
             .number("offset", self.offset)
             .raw("lines", &array(lines))
             .number("totalLines", total);
-        Ok((crate::envelope(path, &content), facts.build()))
+        Ok((crate::envelope(path, "file", &content), facts.build()))
     }
 }
 

@@ -67,14 +67,19 @@ impl Call {
     }
 
     /// The call as it is handed to a tool.
-    pub(crate) fn for_tool(&self, turn: u64, step: u64) -> ToolCall {
+    pub(crate) fn for_tool(&self, turn: u64, step: u64, images: bool) -> ToolCall {
+        let more = Json::object(|more| {
+            more.object("model", |model| {
+                model.bool("images", images);
+            });
+        });
         ToolCall {
             id: self.id_text.clone(),
             name: self.name.clone(),
             arguments: self.arguments.as_str().to_owned(),
             turn: u32::try_from(turn).unwrap_or(u32::MAX),
             step: u32::try_from(step).unwrap_or(u32::MAX),
-            more: None,
+            more: Some(more.as_str().to_owned()),
         }
     }
 }

@@ -18,7 +18,7 @@ use crate::cancel::Signal;
 use crate::dispatch::{Dispatch, EventContext};
 use crate::error::AgentError;
 use crate::log::Log;
-use dsh_plugin::api::Concurrency;
+use dsh_plugin::api::{Concurrency, ToolCall};
 
 /// Refuses calls by rules of the host's own, after hooks and approval.
 pub trait Guard: Send + Sync {
@@ -36,6 +36,8 @@ pub(crate) struct Pipeline<'a> {
     pub(crate) signal: &'a Signal,
     pub(crate) turn: u64,
     pub(crate) step: u64,
+    /// Whether the model that called takes pictures.
+    pub(crate) images: bool,
 }
 
 /// How far a call came before its body.
@@ -80,6 +82,11 @@ enum Decision {
 }
 
 impl Pipeline<'_> {
+    /// The call as it is handed to its tool.
+    fn handed_over(&self, call: &Call) -> ToolCall {
+        call.for_tool(self.turn, self.step, self.images)
+    }
+
     /// Whether the call may overlap others; anything odd about it means no.
     pub(crate) async fn may_overlap(&self, call: &Call) -> bool {
         let Some(tool) = self.tools.get(&call.name) else {
@@ -92,7 +99,7 @@ impl Pipeline<'_> {
             Concurrency::Always => true,
             Concurrency::Never => false,
             Concurrency::Ask => {
-                tool.may_overlap(&call.for_tool(self.turn, self.step), &self.scope())
+                tool.may_overlap(&self.handed_over(call), &self.scope())
                     .await
             }
         }
@@ -274,7 +281,7 @@ impl Pipeline<'_> {
             return Finished::for_review(CallResult::coded("UNKNOWN_TOOL", &message));
         };
         let scope = self.scope();
-        let run = tool.run(call.for_tool(self.turn, self.step), &scope);
+        let run = tool.run(self.handed_over(call), &scope);
         tokio::pin!(run);
         let (outcome, timed_out) = match deadline_ms {
             None => (run.await, false),

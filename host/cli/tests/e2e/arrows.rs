@@ -14,6 +14,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("dsh-check", &[]),
     ("dsh-session", &[]),
     ("dsh-http", &["dsh-check"]),
+    ("dsh-picture", &[]),
     ("dsh-profile", &["dsh-check"]),
     ("dsh-store", &["dsh-check", "dsh-session"]),
     ("dsh-plugin", &["dsh-check", "dsh-session", "dsh-http"]),
@@ -44,6 +45,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "dsh-plugin",
             "dsh-sandbox",
             "dsh-model",
+            "dsh-picture",
             "dsh-agent",
             "dsh-profile",
         ],
@@ -57,6 +59,7 @@ const ALONE: &[(&str, &str)] = &[
     ("hyper", "dsh-http"),
     ("rustls", "dsh-http"),
     ("zstd", "dsh-store"),
+    ("image", "dsh-picture"),
     ("landlock", "dsh-sandbox"),
     ("anyhow", "dsh"),
 ];

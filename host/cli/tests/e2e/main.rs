@@ -19,6 +19,7 @@ mod kills;
 mod listening;
 mod litellm;
 mod one_tool;
+mod pictures;
 mod plugin;
 mod plugin_ask;
 mod plugin_fetch;
