@@ -694,9 +694,10 @@ fn an_error_ends_the_answer_in_whichever_shape_it_comes() {
 
 #[test]
 fn an_event_that_is_no_json_ends_the_answer() {
+    // What is quoted of it tells nothing of the failure.
     for event in [
         "{\"type\":",
-        "<html>",
+        "<html>503 Service Unavailable",
         "{\"type\":\"response.completed\",\"n\":NaN}",
     ] {
         let end = play(&[MESSAGE, TIN, event, COMPLETED]).pop().unwrap();
