@@ -226,7 +226,7 @@ impl Writer<'_> {
                 Piece::Image(image) => {
                     let bounds = self.profile.pictures;
                     let picture = self.pictures.render(
-                        &unescape(&image.attachment),
+                        &image.attachment,
                         Some(bounds.pixels),
                         Some(bounds.bytes),
                     )?;
