@@ -27,9 +27,6 @@ use llm_differences::Differences;
 
 pub(crate) const USER_AGENT: &str = "dsh/test (+https://dsh.example)";
 
-/// Protocols of the data without a component so far.
-const MISSING: [&str; 1] = ["anthropic-messages"];
-
 /// Cuts beside the recorded one: bytes, odd pieces that part lines and characters, large ones.
 const CUTS: [Option<&[usize]>; 5] = [None, Some(&[1]), Some(&[7]), Some(&[64]), Some(&[5, 3, 11])];
 
@@ -67,7 +64,7 @@ async fn run(
         "provider": case.provider(),
         "origins": [mock.base_url()],
         "credential": case.credential(),
-    }], "pictures": true});
+    }]});
     let row = Row {
         id: String::from("llm"),
         component: Arc::clone(component),
@@ -118,16 +115,9 @@ async fn run(
     (chunks, mock.requests())
 }
 
-/// A protocol's component; none where there is none so far.
-async fn loaded(protocol: &str) -> Option<(Engine, Arc<Component>)> {
+/// A protocol's component.
+async fn loaded(protocol: &str) -> (Engine, Arc<Component>) {
     let path = component(protocol);
-    if MISSING.contains(&protocol) {
-        eprintln!(
-            "{protocol}: no component so far, {} is not looked at",
-            path.display()
-        );
-        return None;
-    }
     assert!(
         path.exists(),
         "{} is missing: run cargo xtask plugins first",
@@ -140,13 +130,11 @@ async fn loaded(protocol: &str) -> Option<(Engine, Arc<Component>)> {
     };
     let engine = Engine::new(config).unwrap();
     let component = engine.load_file(&path).await.unwrap();
-    Some((engine, component))
+    (engine, component)
 }
 
 async fn every_case(protocol: &str, at_least: usize) {
-    let Some(loaded) = loaded(protocol).await else {
-        return;
-    };
+    let loaded = loaded(protocol).await;
     let cases = cases(protocol, &Differences::beside(&case::root()));
     assert!(cases.len() >= at_least, "only {} cases", cases.len());
     let asked = std::env::var("CASE").unwrap_or_default();
