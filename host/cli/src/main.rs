@@ -9,11 +9,13 @@
 mod arguments;
 mod attachments;
 mod boot;
+mod countdown;
 mod credentials;
 mod doctor;
 mod embedded;
 mod exit;
 mod headless;
+mod hint;
 mod kv;
 mod left_out;
 mod listing;
