@@ -1,7 +1,7 @@
 //! What goes wrong between `dsh` and a provider, on each protocol: its code, its message for a person, and its place in
 //! the log. A message says what was asked of whom and what came of it; no message holds a key.
 
-use mock_provider::{Answer, End, Mock};
+use mock_provider::{Answer, End};
 use serde_json::json;
 
 use crate::support::{Ended, Scratch};
