@@ -35,7 +35,7 @@ Options:
                              stream-json: each event of the log as a line, then
                              that object
   --timeout <seconds>        give the task up after that long
-  --verbose                  say session and log on standard error
+  --verbose                  say session, log and retries on standard error
   -h, --help                 print this help
 
 Exit codes: 0 the task completed; 1 it did not, or the start failed;

@@ -12,7 +12,9 @@ use dsh_session::Json;
 use crate::arguments::{self, Arguments, Format, HELP, Request, Task, usage};
 use crate::attachments::{self, Attachments};
 use crate::boot::{self, Composed};
+use crate::countdown::Countdown;
 use crate::exit::Failure;
+use crate::hint;
 use crate::report;
 use crate::result::{self, Usage};
 use crate::run::Run;
@@ -128,6 +130,7 @@ async fn task_to_end(composed: &Composed, request: &Request, task: &str) -> Resu
     }
     let first = run.log.read(dsh_session::Session::next_seq);
     let begun = Instant::now();
+    let countdown = Countdown::start(&run.log, request.verbose);
     run.agent
         .followup(&Message::from_person_with(task, &attached))
         .map_err(Failure::of)?;
@@ -137,6 +140,7 @@ async fn task_to_end(composed: &Composed, request: &Request, task: &str) -> Resu
         code = signals.next() => Left::Signal(code),
         limit = over(request.timeout) => Left::TimedOut(limit),
     };
+    drop(countdown);
     // A second signal, or a run that does not close in time, ends the process as it is.
     let closed = tokio::select! {
         closed = run.close() => closed,
@@ -174,7 +178,10 @@ async fn task_to_end(composed: &Composed, request: &Request, task: &str) -> Resu
     }
     closed?;
     if let Some(error) = &error {
-        report::line(format_args!("{}: {}", error.code, error.message));
+        let hint = run
+            .log
+            .read(|session| hint::of(&error.code, composed, session, first));
+        report::line(format_args!("{}: {}{hint}", error.code, error.message));
     }
     Ok(u8::from(error.is_some() || !outcome.completed()))
 }

@@ -397,6 +397,7 @@ mod tests {
             "plugins/sha256/ab",
             "plugins/data/acme/kv",
             "storages/session_projcache.json",
+            "attachments/v1/objects/ab/abcd",
         ] {
             std::fs::create_dir_all(home.join(file).parent().unwrap()).unwrap();
             std::fs::write(home.join(file), "").unwrap();

@@ -239,8 +239,8 @@ pub(crate) fn may_volunteer(
 /// Is this path, relative to `$DSH_HOME`, one that only `dsh` itself reads?
 /// Credentials and `.env` with whatever writers leave beside them, the machine
 /// code cache with its key, what plugins keep, which is each one's own, views of
-/// sessions, which say of every project what was asked there, and locks, since
-/// who can open a lock can hold it.
+/// sessions, which say of every project what was asked there, pictures of all
+/// sessions, and locks, since who can open a lock can hold it.
 #[must_use]
 pub fn is_secret(inside: &Path) -> bool {
     let mut names = inside.components().filter_map(|part| match part {
@@ -256,6 +256,7 @@ pub fn is_secret(inside: &Path) -> bool {
         || first.starts_with(b".tmp")
         || first == b"cache"
         || first == b"storages"
+        || first == b"attachments"
         || (first == b"plugins" && second == Some(b"data"))
         || inside.file_name().is_some_and(|name| {
             let name = name.as_bytes();

@@ -116,6 +116,12 @@ fn only_secrets_of_home_and_process_state_are_not_read() {
             Err(Refusal::Secret),
         ),
         ("/home/u/.dsh/skills/storages/a.md", Ok(())),
+        ("/home/u/.dsh/attachments", Err(Refusal::Secret)),
+        (
+            "/home/u/.dsh/attachments/v1/objects/ab/abcd",
+            Err(Refusal::Secret),
+        ),
+        ("/home/u/.dsh/skills/attachments/a.md", Ok(())),
         ("/home/u/.dsh/plugins/data", Err(Refusal::Secret)),
         ("/home/u/.dsh/plugins/data/a/kv", Err(Refusal::Secret)),
         ("/home/u/.dsh/plugins/sha256/ab", Ok(())),

@@ -32,7 +32,14 @@ impl World {
     pub(crate) fn with(mode: Mode, policy: Arc<dyn WritePolicy>) -> Self {
         let temp = tempfile::tempdir().unwrap();
         let base = temp.path().canonicalize().unwrap();
-        for dir in ["home/cache", "home/skills", "home/storages", "work", "out"] {
+        for dir in [
+            "home/cache",
+            "home/skills",
+            "home/storages",
+            "home/attachments/v1/objects/ab",
+            "work",
+            "out",
+        ] {
             std::fs::create_dir_all(base.join(dir)).unwrap();
         }
         for (file, content) in [
@@ -40,6 +47,7 @@ impl World {
             ("home/.env", "K=sesame"),
             ("home/cache/key", "sesame"),
             ("home/storages/session_projcache.json", "sesame"),
+            ("home/attachments/v1/objects/ab/abcd", "sesame"),
             ("home/settings.yaml", "a: 1"),
             ("out/secret", "outside"),
             ("work/a.txt", "alpha\nbeta\n"),
@@ -245,6 +253,8 @@ fn reads_are_free_but_secrets_are_reached_by_no_way() {
         "hardkey".to_owned(),
         world.path("home/storages/session_projcache.json"),
         "dir/storages/session_projcache.json".to_owned(),
+        world.path("home/attachments/v1/objects/ab/abcd"),
+        "dir/attachments/v1/objects/ab/abcd".to_owned(),
         "AGENTS.md".to_owned(),
         "hardviews".to_owned(),
         format!(

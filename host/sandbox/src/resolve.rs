@@ -336,7 +336,8 @@ pub(crate) fn linked_secrets(home: &Path) -> Vec<(u64, u64)> {
             if meta.is_file() && meta.nlink() > 1 && is_secret(inside) {
                 found.push((meta.dev(), meta.ino()));
             }
-            // Large trees without secrets but for locks of a session's own.
+            // Large trees without secrets but for locks of a session's own and
+            // pictures, of which nobody else makes a second name.
             let bulk = ["sessions", "attachments", "plugins", "skills"]
                 .iter()
                 .any(|name| inside == Path::new(name));

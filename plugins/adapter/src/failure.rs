@@ -80,10 +80,8 @@ pub fn header<'a>(headers: &'a [(String, String)], name: &str) -> Option<&'a str
 pub fn retry_after_ms(headers: &[(String, String)]) -> Option<u64> {
     let value = header(headers, "retry-after")?;
     let ms = if value.bytes().all(|byte| byte.is_ascii_digit()) {
-        value
-            .parse::<u32>()
-            .ok()
-            .map(|seconds| u64::from(seconds) * 1000)
+        // More than fits is longer than anybody waits, and not nothing.
+        Some(u64::from(value.parse().unwrap_or(u32::MAX)) * 1000)
     } else {
         let wait = http_date(value)? - http_date(header(headers, "date")?)?;
         u64::try_from(wait).ok().map(|seconds| seconds * 1000)

@@ -79,7 +79,15 @@ fn wanted(rows: &Composition) -> BTreeMap<String, Vec<String>> {
         let Ok(grants) = Grants::parse(&row.grants) else {
             continue;
         };
-        for route in grants.routes() {
+        // Grants list what the catalogue ships too; who wants a key is who is configured.
+        let configured = row.config.get("providers").and_then(Value::as_object);
+        let is_configured =
+            |provider: &str| configured.is_none_or(|all| all.contains_key(provider));
+        for route in grants
+            .routes()
+            .iter()
+            .filter(|route| is_configured(&route.provider))
+        {
             if let Some(name) = &route.credential {
                 let providers = wanted.entry(name.clone()).or_default();
                 if !providers.contains(&route.provider) {

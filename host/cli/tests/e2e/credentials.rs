@@ -342,7 +342,19 @@ fn list_tells_where_each_name_has_its_value_and_never_the_value() {
         assert!(text.contains(part), "{text}");
     }
     let empty = Scratch::new();
+    let profile = "api: openai-responses, baseURL: 'https://acme.example', models: [{id: m}]";
+    empty.write_home(
+        "settings.yaml",
+        &format!("llm-pi-ai: {{providers: {{acme: {{apiKeyEnv: ACME_KEY, {profile}}}}}}}\n"),
+    );
     let ended = run(&empty, &["list"]);
+    let acme = "ACME_KEY          for acme  missing: dsh credentials set ACME_KEY";
+    assert!(ended.stdout.contains(acme), "{ended:?}");
+    assert_eq!(
+        ended.stdout.lines().count(),
+        2,
+        "who is not configured wants nothing: {ended:?}"
+    );
     assert!(
         ended
             .stdout

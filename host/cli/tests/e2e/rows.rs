@@ -369,7 +369,7 @@ rows! {
         script: calls("write", &json!({"file_path": "a.txt", "content": "alpha"})),
         works: |seen| seen.scratch.work().join("a.txt").exists(),
         // It has no configuration but what it may do.
-        patch: json!({"grants": {"workspace": {}}}),
+        patch: json!({"grants": {"workspace": {}, "attachments": true}}),
         configured: |seen| {
             seen.tools().contains("write") && !seen.scratch.work().join("a.txt").exists()
         },
