@@ -257,6 +257,10 @@ async fn https_to_a_server_without_tls_is_tls() {
     let policy = Policy::new(vec![allow(&url, Reach::Named)]);
     let error = Client::new().send(get(url), &policy).await.unwrap_err();
     assert_eq!(error.code(), "TLS", "{error}");
+    assert!(
+        error.to_string().contains("is it an http:// address?"),
+        "{error}"
+    );
     drop(server.await);
 }
 

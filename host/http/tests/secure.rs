@@ -6,6 +6,15 @@ use common::{ask, named, post, trusting, until};
 use dsh_http::{Client, HttpError};
 use mock_provider::{Answer, End, Mock, Step};
 
+/// HTTP/2 has no header `host`.
+fn over_http2(mock: &Mock) {
+    assert!(
+        mock.requests()
+            .iter()
+            .all(|request| request.header("host").is_none())
+    );
+}
+
 #[test]
 fn a_certificate_of_ssl_cert_file_is_trusted_and_no_other() {
     trusting(
@@ -128,6 +137,7 @@ fn a_connection_that_the_server_leaves_is_finished_and_replaced() {
             until("it was closed", || mock.closed() == 1).await;
             assert_eq!(ask(&client, &mock).await.unwrap().1, "fine");
             assert_eq!(mock.accepted(), 2);
+            over_http2(&mock);
         },
     );
 }
@@ -150,6 +160,7 @@ fn a_kept_http2_connection_that_is_gone_is_replaced_once() {
                 let second = ask(&client, &mock).await;
                 assert_eq!(second.is_ok(), !always, "{second:?}");
                 assert_eq!(mock.requests().len(), 3);
+                over_http2(&mock);
             }
         },
     );
@@ -178,6 +189,7 @@ fn a_slow_reader_slows_an_http2_server() {
                 read += bytes.len();
             }
             assert_eq!(read, TOTAL);
+            over_http2(&mock);
         },
     );
 }

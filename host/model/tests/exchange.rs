@@ -364,7 +364,7 @@ async fn a_slow_reader_slows_the_provider_and_loses_nothing() {
     }
     assert!(written < 12 << 20, "the provider must wait: {written}");
     let chunks = drain(&mut stream).await;
-    let texts = chunks.iter().map(|chunk| chunk.as_str());
+    let texts = chunks.iter().map(Json::as_str);
     assert!(
         texts.eq(sent[1..].iter().map(String::as_str)),
         "nothing is lost"

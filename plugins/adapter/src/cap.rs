@@ -82,15 +82,25 @@ fn tools_chars(tools: &[String]) -> usize {
 }
 
 fn utf16(text: &str) -> usize {
+    if text.is_ascii() {
+        return text.len();
+    }
     text.encode_utf16().count()
 }
 
-/// UTF-16 units of an escaped text, once decoded.
+/// UTF-16 units of an escaped text, once decoded: an escape is one.
 fn escaped_chars(escaped: &str) -> usize {
-    if !escaped.contains('\\') {
-        return utf16(escaped);
+    let (mut units, mut rest) = (0, escaped);
+    while let Some(at) = rest.find('\\') {
+        let length = if rest.as_bytes().get(at + 1) == Some(&b'u') {
+            6
+        } else {
+            2
+        };
+        units += utf16(&rest[..at]) + 1;
+        rest = rest.get(at + length..).unwrap_or("");
     }
-    utf16(&guest_support::json::unescape(escaped))
+    units + utf16(rest)
 }
 
 #[cfg(test)]

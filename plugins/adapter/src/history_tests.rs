@@ -331,3 +331,19 @@ fn halves_of_pairs_are_gone_and_whole_ones_stay() {
         "INVALID"
     );
 }
+
+#[test]
+fn blank_is_white_space_however_it_is_escaped() {
+    for (escaped, blank) in [
+        ("", true),
+        (" \u{a0}", true),
+        (r"\n \t\r\f", true),
+        (r"\u0020\u000a", true),
+        (r"\n x", false),
+        (r"\u0041", false),
+        (r#"\""#, false),
+        (r"\\n", false),
+    ] {
+        assert_eq!(is_blank(escaped), blank, "{escaped}");
+    }
+}

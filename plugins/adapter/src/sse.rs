@@ -6,6 +6,8 @@
 //! An event has a bound, so that a server that never ends one costs a failure and
 //! not all of the component's memory: see [`Events::is_too_long`].
 
+use std::borrow::Cow;
+
 /// Bytes that an event may have, its name and the line under way included. A
 /// picture or a long tool call in one piece is far below it.
 pub const MAX_EVENT: usize = 16 * 1024 * 1024;
@@ -116,7 +118,12 @@ impl Events {
             None => (line, &b""[..]),
         };
         // A comment is a field without a name.
-        let value = || String::from_utf8_lossy(value.strip_prefix(b" ").unwrap_or(value));
+        let value = || {
+            let value = value.strip_prefix(b" ").unwrap_or(value);
+            // Nearly always whole, which is checked faster than it is replaced.
+            std::str::from_utf8(value)
+                .map_or_else(|_| String::from_utf8_lossy(value), Cow::Borrowed)
+        };
         match field {
             b"data" => {
                 if self.has_data {

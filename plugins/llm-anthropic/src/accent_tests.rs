@@ -46,7 +46,13 @@ fn events_without_a_name_go_by_their_type() {
         summary(&play(body.as_bytes())),
         (vec![said("Hi")], json!("stop"))
     );
+    let framed = body.replace("data:", "event: message\ndata:");
+    assert_eq!(
+        summary(&play(framed.as_bytes())),
+        (vec![said("Hi")], json!("stop"))
+    );
     let cut = body.replace("data: {\"type\":\"message_stop\"}", "data: [DONE]");
+    let cut = format!("{cut}data: {{\"error\":\"too late\"}}\n\n");
     assert_eq!(
         summary(&play(cut.as_bytes())),
         (vec![said("Hi")], json!("stop"))
@@ -120,6 +126,21 @@ fn an_index_that_comes_again_is_another_block() {
         over(),
     ]);
     assert_eq!(blocks, [said("a"), said("b"), said("c")]);
+    // What the first needs back is not lost with it.
+    let chunks = play(
+        events(&[
+            started(),
+            block(0, &json!({"type": "thinking", "thinking": "Hm"})),
+            delta(0, "signature_delta", "signature", "S"),
+            plain(),
+            text(0, "a"),
+            ended("end_turn"),
+            over(),
+        ])
+        .as_bytes(),
+    );
+    let replay = &chunks.last().unwrap()["replayState"]["blocks"];
+    assert_eq!(replay[0]["thinkingSignature"], "S");
 }
 
 #[test]
@@ -191,7 +212,7 @@ fn a_message_that_starts_twice_is_one() {
 
 #[test]
 fn content_that_comes_with_the_start_of_its_block_counts() {
-    let (blocks, _) = told(&[
+    let list = [
         started(),
         block(
             0,
@@ -214,9 +235,10 @@ fn content_that_comes_with_the_start_of_its_block_counts() {
         stopped(3),
         ended("tool_use"),
         over(),
-    ]);
+    ];
+    let chunks = play(events(&list).as_bytes());
     assert_eq!(
-        blocks,
+        summary(&chunks).0,
         [
             reasoned("Hm"),
             said("AB"),
@@ -224,6 +246,14 @@ fn content_that_comes_with_the_start_of_its_block_counts() {
             called("u", "{\"c\":2}")
         ]
     );
+    // Deltas stand in the place of what came with the start.
+    let streamed = |at: u32| {
+        let of = chunks.iter().filter(move |chunk| chunk["index"] == at);
+        of.filter_map(|chunk| chunk["argumentsDelta"].as_str())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(streamed(2), ["{\"a\":\"é\",\"b\":1}"]);
+    assert_eq!(streamed(3), ["{\"c\":2}"]);
 }
 
 #[test]

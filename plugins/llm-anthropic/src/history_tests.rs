@@ -107,26 +107,42 @@ fn what_the_model_thought_goes_back_as_it_was_signed() {
 
 #[test]
 fn calls_of_other_models_get_ids_that_are_taken_and_their_results_with_them() {
-    let long = format!("call_é🦀|fc_{}", "x".repeat(500));
-    let mended = format!("call____{}", &format!("_fc_{}", "x".repeat(500))[..56]);
+    let long = |end: &str| format!("call_é🦀|fc_{}{end}", "x".repeat(500));
     let history = [
         user("a"),
-        foreign(&json!([call(&long), call("fine-1")])),
+        foreign(&json!([
+            call(&long("1")),
+            call(&long("2")),
+            call("fine-1"),
+            call("a|é")
+        ])),
         result("fine-1", "1", false),
-        result(&long, "2", false),
+        result(&long("1"), "2", false),
+        result(&long("2"), "3", false),
+        result("a|é", "4", false),
     ];
     let sent = messages(&unmarked(), &history);
-    let input = json!({"b": 1, "a": 2});
+    let ids = |at: usize, name: &str| -> Vec<String> {
+        let blocks = sent[at]["content"].as_array().unwrap();
+        blocks
+            .iter()
+            .map(|block| block[name].as_str().unwrap().to_owned())
+            .collect()
+    };
+    let [first, second, fine, short] = &ids(1, "id")[..] else {
+        panic!("four calls")
+    };
+    assert_eq!((&**fine, &**short), ("fine-1", "a__"));
+    for id in [first, second] {
+        assert!(id.starts_with("call_____fc_xxx"), "{id}");
+        assert_eq!(id.len(), 64);
+    }
+    assert_ne!(first, second);
     assert_eq!(
-        sent[1]["content"],
-        json!([
-            {"type": "tool_use", "id": mended, "name": "look", "input": input},
-            {"type": "tool_use", "id": "fine-1", "name": "look", "input": input},
-        ])
+        ids(2, "tool_use_id"),
+        [fine, first, second, short].map(String::clone)
     );
-    assert_eq!(mended.len(), 64);
-    assert_eq!(sent[2]["content"][0]["tool_use_id"], "fine-1");
-    assert_eq!(sent[2]["content"][1]["tool_use_id"], json!(mended));
+    assert_eq!(sent[1]["content"][0]["input"], json!({"b": 1, "a": 2}));
     // The model's own are as it made them.
     let history = [
         user("a"),

@@ -37,15 +37,23 @@ impl Protocol for Messages {
 
     const FLUSHES: bool = true;
 
-    /// Letters, digits, `_` and `-`, 64 at most: anything else is refused.
+    /// Letters, digits, `_` and `-`, 64 at most: anything else is refused. The end
+    /// of a longer one is told apart by a hash.
     fn call_id(_: &Model, _: &Profile, id: &str) -> Option<String> {
         let id = guest_support::json::unescape(id);
         let taken = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         // As UTF-16 counts them, so that ids become what they always became.
-        let units = id
+        let mut mended: String = id
             .chars()
-            .flat_map(|c| std::iter::repeat_n(if taken(c) { c } else { '_' }, c.len_utf16()));
-        Some(units.take(MAX_ID).collect())
+            .flat_map(|c| std::iter::repeat_n(if taken(c) { c } else { '_' }, c.len_utf16()))
+            .collect();
+        if mended.is_empty() {
+            mended.push_str("call");
+        } else if mended.len() > MAX_ID {
+            mended.truncate(MAX_ID - 17);
+            mended.push_str(&format!("_{:016x}", hash(&id)));
+        }
+        Some(mended)
     }
 
     fn request(
@@ -80,6 +88,13 @@ impl Protocol for Messages {
             None => format!("{status} {body}"),
         }
     }
+}
+
+/// FNV-1a: ids have to differ, and nobody gains by two that do not.
+fn hash(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
 }
 
 adapter_support::component!(Messages);

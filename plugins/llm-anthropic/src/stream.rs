@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use adapter_support::failure::Failure;
 use adapter_support::{Emitter, Kind, Stop, Usage, arguments, classify, sse};
-use guest_support::json::{Json, escape, unescape};
+use guest_support::json::{Json, escape};
 
 /// What stands for reasoning that the provider keeps to itself.
 const REDACTED: &str = "[Reasoning redacted]";
@@ -21,9 +21,6 @@ const QUOTED: usize = 120;
 
 /// Bytes of an error of the provider's that its failure tells.
 const TOLD: usize = 16 * 1024;
-
-/// Bytes that an id or a name may have, which each delta of a call repeats.
-const NAME: usize = 512;
 
 /// Pings behind the stop reason, after which the rest is not waited for: they
 /// would keep the connection from ever being idle.
@@ -98,7 +95,8 @@ impl Stream {
     /// Takes in one event; false: nothing behind it counts.
     pub(crate) fn event(&mut self, event: &sse::Event<'_>, out: &mut Emitter) -> bool {
         let data = event.data.trim();
-        let named = match event.name.filter(|name| !name.is_empty()) {
+        // `message` is what an event is called that has no name.
+        let named = match event.name.filter(|name| !matches!(*name, "" | "message")) {
             Some(name) => match Event::of(name) {
                 Some(Event::Error) => return fail(data, out),
                 Some(Event::Ping) => return self.ping(),
@@ -190,18 +188,10 @@ impl Stream {
             }
             "tool_use" => {
                 let id = match escaped(block, "id") {
-                    id if id.is_empty() || id.len() > NAME => self.made_id(out.len()).into(),
+                    "" => Cow::Owned(self.made_id(out.len())),
                     id => Cow::Borrowed(id),
                 };
-                let name = match escaped(block, "name") {
-                    name if name.len() > NAME => {
-                        let mut start = String::new();
-                        escape(&cut(&unescape(name)), &mut start);
-                        Cow::Owned(start)
-                    }
-                    name => Cow::Borrowed(name),
-                };
-                open.call = Some(out.start_call(&id, &name));
+                open.call = Some(out.start_call(&id, escaped(block, "name")));
                 let input = block.some("input").filter(|input| input.is_object());
                 let input = input.filter(|input| input.members().next().is_some());
                 open.input = input.map(|input| input.raw().to_owned());
@@ -277,8 +267,7 @@ impl Stream {
         true
     }
 
-    /// An id for a call that came without one, or with one that nobody could send
-    /// back. Ids of one history differ.
+    /// An id for a call that came without one. Ids of one history differ.
     fn made_id(&self, at: usize) -> String {
         match &*self.id {
             id if id.is_empty() || id.len() > 48 => format!("call_{at}"),

@@ -492,3 +492,54 @@ fn errors_of_http_have_their_text() {
         assert_eq!(Messages::error_text(status, body), text);
     }
 }
+
+#[test]
+fn every_model_of_the_catalogue_can_be_asked_at_each_of_its_levels() {
+    use adapter_support::Protocol;
+    let catalogue: Value = serde_json::from_str(Messages::CATALOGUE).unwrap();
+    let providers: Vec<_> = catalogue.as_object().unwrap().keys().collect();
+    assert!(providers.len() > 1, "{providers:?}");
+    let config: Value = providers
+        .iter()
+        .map(|provider| ((*provider).clone(), json!({})))
+        .collect();
+    let config = json!({"providers": config}).to_string();
+    let mut adapter: Adapter<Messages> = Adapter::new(&config).unwrap();
+    for route in adapter.list_routes() {
+        let route: Value = serde_json::from_str(&route).unwrap();
+        assert_eq!(route.get("problem"), None, "{route}");
+        for model in route["models"].as_array().unwrap() {
+            let efforts = model["reasoning"]["efforts"].as_array();
+            let levels = efforts
+                .into_iter()
+                .flatten()
+                .map(|level| level["id"].clone());
+            for level in levels.chain([Value::Null]) {
+                let mut request =
+                    generate(&json!({"model": model["id"], "reasoningEffort": level}));
+                request.config.provider = route["provider"].as_str().unwrap().to_owned();
+                request.messages.push(user("Hi").to_string());
+                let which = format!("{} {} {level}", route["provider"], model["id"]);
+                request.config = adapter.prepare(request.config).expect(&which).config;
+                let attempt = adapter.open(&request, &mut Rendered).expect(&which);
+                let Action::Send(http) = adapter.next(attempt).unwrap() else {
+                    panic!("{which}")
+                };
+                adapter.close(attempt);
+                let [Part::Bytes(body)] = &http.body[..] else {
+                    panic!("{which}")
+                };
+                let body: Value = serde_json::from_slice(body).unwrap();
+                let thinking = &body["thinking"];
+                let thinks = !level.is_null() && level != "off";
+                let expected = match thinking["type"].as_str() {
+                    Some("enabled") => thinks && thinking["budget_tokens"].as_u64() >= Some(1024),
+                    Some("adaptive") => thinks && body["output_config"]["effort"].is_string(),
+                    _ => !thinks,
+                };
+                assert!(expected, "{which}: {body}");
+                assert!(body["max_tokens"].as_u64() > thinking["budget_tokens"].as_u64());
+            }
+        }
+    }
+}

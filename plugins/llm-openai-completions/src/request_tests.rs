@@ -540,6 +540,29 @@ fn an_id_of_the_responses_protocol_is_cut_to_its_call() {
 }
 
 #[test]
+fn long_ids_are_cut_and_stay_two() {
+    let long = |end: &str| format!("call_{}{end}|fc_1", "x".repeat(60));
+    let call = |id: &str| json!({"type": "tool-call", "id": id, "name": "n", "arguments": "{}"});
+    let result = |id: &str| {
+        user(
+            json!([{"type": "tool-result", "toolCallId": id, "content": [text("r")], "isError": false}]),
+        )
+    };
+    let (one, two) = (long("1"), long("2"));
+    let history = json!([{"role": "assistant", "content": [call(&one), call(&two)]}, result(&one), result(&two)]);
+    let messages = body(&json!({}), &json!({"messages": history}))["messages"].clone();
+    let ids: Vec<_> = (0..2)
+        .map(|at| messages[0]["tool_calls"][at]["id"].as_str().unwrap())
+        .collect();
+    assert!(
+        ids[0] != ids[1] && ids.iter().all(|id| id.len() == 40),
+        "{ids:?}"
+    );
+    assert_eq!(messages[1]["tool_call_id"], ids[0]);
+    assert_eq!(messages[2]["tool_call_id"], ids[1]);
+}
+
+#[test]
 fn servers_are_known_by_their_address_or_their_route() {
     // Members that tell: store, developer role, cap, effort, strict.
     let told = |url: &str| {

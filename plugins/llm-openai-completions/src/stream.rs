@@ -28,6 +28,23 @@ pub(crate) fn reasoning_fields(model: &Model) -> impl Iterator<Item = String> {
         .chain(REASONING.map(str::to_owned))
 }
 
+/// Characters that OpenAI takes of a call's id.
+const ID: usize = 40;
+
+/// `id` within that; what is cut ends in a hash of the `whole`, as two long ids
+/// often begin alike.
+fn short(id: &str, whole: &str) -> String {
+    if id.chars().count() <= ID {
+        return id.to_owned();
+    }
+    // FNV-1a: nobody gains by a collision.
+    let hash = whole.bytes().fold(0x811c_9dc5_u32, |hash, byte| {
+        (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+    });
+    let start: String = id.chars().take(ID - 9).collect();
+    format!("{start}_{hash:08x}")
+}
+
 /// The state of one stream.
 #[derive(Debug, Default)]
 pub struct Completions {
@@ -48,7 +65,6 @@ impl Protocol for Completions {
 
     /// Ids of the responses protocol have two halves; OpenAI's own are short.
     fn call_id(_model: &Model, profile: &Profile, id: &str) -> Option<String> {
-        const MOST: usize = 40;
         if let Some((call, _)) = id.split_once('|') {
             let plain = |c: char| {
                 if c.is_ascii_alphanumeric() || c == '-' {
@@ -57,11 +73,9 @@ impl Protocol for Completions {
                     '_'
                 }
             };
-            return Some(call.chars().map(plain).take(MOST).collect());
+            return Some(short(&call.chars().map(plain).collect::<String>(), id));
         }
-        let is_long =
-            profile.provider == "openai" && !id.contains('\\') && id.chars().count() > MOST;
-        is_long.then(|| id.chars().take(MOST).collect())
+        (profile.provider == "openai" && !id.contains('\\')).then(|| short(id, id))
     }
 
     fn request(
@@ -135,42 +149,92 @@ impl Protocol for Completions {
     }
 }
 
+/// What counts of a payload, found in one pass; nulls count as absent.
+#[derive(Default)]
+struct Payload<'a> {
+    error: Option<Json<'a>>,
+    /// Escaped, as the next.
+    id: Option<&'a str>,
+    model: Option<&'a str>,
+    choice: Option<Json<'a>>,
+    usage: Option<Json<'a>>,
+}
+
+impl<'a> Payload<'a> {
+    fn of(json: Json<'a>) -> Self {
+        let mut payload = Self::default();
+        let mut is_error = false;
+        for (name, value) in json.members().filter(|(_, value)| value.raw() != "null") {
+            match name {
+                "error" => payload.error = Some(value),
+                "id" => payload.id = value.escaped(),
+                "model" => payload.model = value.escaped(),
+                "choices" => payload.choice = value.items().next(),
+                "usage" => payload.usage = Some(value),
+                "object" => is_error = value.escaped() == Some("error"),
+                _ => {}
+            }
+        }
+        payload.error = payload.error.or(is_error.then_some(json));
+        payload
+    }
+}
+
+/// What counts of a choice.
+#[derive(Default)]
+struct Choice<'a> {
+    delta: Option<Json<'a>>,
+    finish_reason: Option<Json<'a>>,
+    usage: Option<Json<'a>>,
+}
+
+impl<'a> Choice<'a> {
+    fn of(json: Option<Json<'a>>) -> Self {
+        let mut choice = Self::default();
+        let mut message = None;
+        let members = json.into_iter().flat_map(Json::members);
+        for (name, value) in members.filter(|(_, value)| value.raw() != "null") {
+            match name {
+                "delta" => choice.delta = Some(value),
+                "message" => message = Some(value),
+                "finish_reason" => choice.finish_reason = Some(value),
+                "usage" => choice.usage = Some(value),
+                _ => {}
+            }
+        }
+        choice.delta = choice.delta.or(message);
+        choice
+    }
+}
+
 impl Completions {
     fn take(&mut self, payload: Json<'_>, out: &mut Emitter) {
-        let is_error = payload.get("object").and_then(Json::escaped) == Some("error");
-        if let Some(error) = payload.some("error").or(is_error.then_some(payload)) {
+        let told = Payload::of(payload);
+        if let Some(error) = told.error {
             let (message, detail) = error_words(error);
             let message = message.unwrap_or_else(|| shown(error.raw()));
             out.fail_as(&Failure::new(classify::of_text(&detail), message));
             return;
         }
-        let text = |name: &str| payload.get(name).and_then(Json::escaped);
-        if let Some(id) = text("id") {
+        if let Some(id) = told.id {
             out.response_id(id);
         }
-        if let Some(model) = text("model") {
+        if let Some(model) = told.model {
             out.response_model(model);
         }
-        let choice = payload
-            .get("choices")
-            .and_then(|choices| choices.items().next());
-        let usage = payload
-            .some("usage")
-            .or_else(|| choice?.some("usage"))
-            .filter(|usage| usage.is_object());
-        if let Some(usage) = usage {
+        let choice = Choice::of(told.choice);
+        let usage = told.usage.or(choice.usage);
+        if let Some(usage) = usage.filter(|usage| usage.is_object()) {
             out.usage(self.usage_fields.read(usage));
         }
-        let Some(choice) = choice else { return };
         if let Some(reason) = choice
-            .get("finish_reason")
+            .finish_reason
             .and_then(Json::string)
             .filter(|reason| !reason.is_empty())
         {
             self.finish = Some(reason.into_owned());
         }
-        let delta = choice.some("delta").or_else(|| choice.some("message"));
-        if let Some(delta) = delta {
+        if let Some(delta) = choice.delta {
             self.delta(delta, out);
         }
     }

@@ -226,7 +226,7 @@ impl Writer<'_> {
                 Piece::Image(image) => {
                     let bounds = self.profile.pictures;
                     let picture = self.pictures.render(
-                        &unescape(&image.attachment),
+                        &image.attachment,
                         Some(bounds.pixels),
                         Some(bounds.bytes),
                     )?;
@@ -328,8 +328,9 @@ fn said(assistant: &Assistant<'_>, at: usize, items: &mut Items) {
                 ..
             } => {
                 let (call_id, item_id) = split_id(id);
+                // Another model's has gone with `foreign_call_id`.
                 let item_id = item_id
-                    .filter(|id| assistant.same && id.starts_with("fc_"))
+                    .filter(|id| id.starts_with("fc_"))
                     .map(|id| format!("\"{id}\""));
                 let call = Object::new()
                     .string("type", "function_call")

@@ -486,6 +486,9 @@ fn pictures_stand_where_they_were_said_and_in_the_result_that_has_them() {
         sent["input"][0]["content"],
         json!([said("(image omitted: the attachment is not there)")])
     );
+    // An id is no JSON: what stands in it is what is asked for.
+    let odd = request("thinker", &[user(&json!([image("x\\")]))]);
+    assert!(text(&open(&profile(), &odd).unwrap()).contains("<v-x\\>"));
 }
 
 #[test]

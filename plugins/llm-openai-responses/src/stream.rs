@@ -9,6 +9,7 @@
 
 use std::collections::HashMap;
 
+use adapter_support::failure::Failure;
 use adapter_support::{Emitter, Kind, Stop, Usage};
 use guest_support::json::{Json, Object, escape, unescape};
 
@@ -78,9 +79,8 @@ impl Stream {
         }
         let Some(json) = Json::parse(data) else {
             let start: String = data.chars().take(SHOWN).collect();
-            out.fail(&format!(
-                "the stream has an event that is not JSON: {start}"
-            ));
+            let text = format!("the stream has an event that is not JSON: {start}");
+            out.fail_as(&Failure::new("PI_AI_ERROR", text));
             return false;
         };
         let fields = Fields::of(json);

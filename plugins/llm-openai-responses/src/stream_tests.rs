@@ -227,6 +227,9 @@ fn arguments_come_in_deltas_or_whole_or_at_the_end() {
     let delta = r#"{"type":"response.function_call_arguments.delta","output_index":0,"item_id":"fc_1","delta":"{\"a\":"}"#;
     let whole = r#"{"type":"response.function_call_arguments.done","output_index":0,"item_id":"fc_1","arguments":"{\"a\":\"\u00e9\"}"}"#;
     let done = r#"{"type":"response.output_item.done","output_index":0,"item":{"type":"function_call","id":"fc_1","call_id":"c","name":"f","arguments":"{\"a\":\"é\"}"}}"#;
+    // The same letter, spelled in another way.
+    let spelled = r#"{"type":"response.function_call_arguments.delta","output_index":0,"item_id":"fc_1","delta":"{\"a\":\"é"}"#;
+    let spelled_first = "0+ c|fc_1 f {\"a\":\"é";
     let ends = "0. c|fc_1 f {\"a\":\"é\"}";
     let first = "0+ c|fc_1 f {\"a\":";
     for (events, deltas) in [
@@ -235,6 +238,10 @@ fn arguments_come_in_deltas_or_whole_or_at_the_end() {
             &[first, "0+ c|fc_1 f \"é\"}"][..],
         ),
         (&[added, delta, whole], &[first, "0+ c|fc_1 f \"é\"}"]),
+        (
+            &[added, spelled, whole],
+            &[spelled_first, "0+ c|fc_1 f \"}"],
+        ),
         (&[added, delta, done], &[first]),
         (&[added, whole], &["0+ c|fc_1 f {\"a\":\"é\"}"]),
         (&[added, done], &["0+ c|fc_1 f {\"a\":\"é\"}"]),
@@ -377,6 +384,41 @@ fn an_end_with_a_place_that_another_item_has_leaves_that_one_open() {
             "stop"
         ]
     );
+}
+
+#[test]
+fn a_place_stays_that_of_the_item_which_is_open_there() {
+    let reasoning = r#"{"type":"response.output_item.done","output_index":0,"item":{"type":"reasoning","summary":[{"text":"Hm"}]}}"#;
+    let foil = r#"{"type":"response.output_text.delta","output_index":0,"delta":"foil"}"#;
+    assert_eq!(
+        play(&[MESSAGE, TIN, reasoning, foil, COMPLETED])[5..7],
+        ["0+ foil", "0. Tinfoil"]
+    );
+}
+
+#[test]
+fn items_that_share_a_place_are_told_apart_by_their_ids() {
+    let added = |id: &str| {
+        format!(
+            r#"{{"type":"response.output_item.added","output_index":0,"item":{{"type":"function_call","id":"{id}","call_id":"c_{id}","name":"f"}}}}"#
+        )
+    };
+    let delta = |id: &str, delta: &str| {
+        format!(
+            r#"{{"type":"response.function_call_arguments.delta","output_index":0,"item_id":"{id}","delta":"{delta}"}}"#
+        )
+    };
+    let events = [
+        added("a"),
+        added("b"),
+        delta("a", "[1"),
+        delta("b", "[2"),
+        delta("c_a", "]"),
+        delta("b", "]"),
+    ];
+    let mut events: Vec<&str> = events.iter().map(String::as_str).collect();
+    events.push(COMPLETED);
+    assert_eq!(play(&events)[6..8], ["0. c_a|a f [1]", "1. c_b|b f [2]"]);
 }
 
 #[test]
@@ -604,6 +646,10 @@ fn an_error_ends_the_answer_in_whichever_shape_it_comes() {
             "SERVER server_error: The server had an error",
         ),
         (
+            r#"{"type":"error","error":{"type":"overloaded_error","code":"E7","message":"Later"}}"#,
+            "SERVER E7: Later",
+        ),
+        (
             r#"{"error":{"message":"litellm.Timeout: Request timed out","type":null,"code":"408"}}"#,
             "TIMEOUT 408: litellm.Timeout: Request timed out",
         ),
@@ -648,9 +694,10 @@ fn an_error_ends_the_answer_in_whichever_shape_it_comes() {
 
 #[test]
 fn an_event_that_is_no_json_ends_the_answer() {
+    // What is quoted of it tells nothing of the failure.
     for event in [
         "{\"type\":",
-        "<html>",
+        "<html>503 Service Unavailable",
         "{\"type\":\"response.completed\",\"n\":NaN}",
     ] {
         let end = play(&[MESSAGE, TIN, event, COMPLETED]).pop().unwrap();
@@ -710,7 +757,7 @@ fn counts_are_disjoint_and_what_is_no_count_is_none() {
 #[test]
 fn signatures_hold_what_the_provider_needs_back() {
     let events = [
-        "{\"type\":\"response.output_item.done\",\"output_index\":0,\"item\":{ \"id\" : \"rs_1\",\n\"type\":\"reasoning\", \"summary\":[ {\"text\":\"a b\"} ]}}",
+        "{\"type\":\"response.output_item.done\",\"output_index\":0,\"item\":{ \"id\" : \"rs_1\",\n\"type\":\"reasoning\", \"summary\":[ {\"text\":\"a \\\"b  c\\\\\"} ]}}",
         r#"{"type":"response.output_item.done","output_index":1,"item":{"type":"message","id":"msg_1","phase":"commentary","content":[{"text":"x"}]}}"#,
         r#"{"type":"response.output_item.done","output_index":2,"item":{"type":"message","content":[{"text":"y"}]}}"#,
         r#"{"type":"response.output_item.done","output_index":3,"item":{"type":"function_call","id":"fc_1","call_id":"c","name":"f","arguments":"{}"}}"#,
@@ -721,7 +768,7 @@ fn signatures_hold_what_the_provider_needs_back() {
         signatures(&events),
         [
             some(
-                r#"{"id":"rs_1","type":"reasoning","summary":[{"text":"a b"}],"encrypted_content":"E=="}"#
+                r#"{"id":"rs_1","type":"reasoning","summary":[{"text":"a \"b  c\\"}],"encrypted_content":"E=="}"#
             ),
             some(r#"{"v":1,"id":"msg_1","phase":"commentary"}"#),
             None,

@@ -23,13 +23,40 @@ pub(super) fn read<'a>(
     for (at, message) in messages.iter().enumerate() {
         let message = Json::parse(message)
             .ok_or_else(|| error("INVALID", format!("message {at} is not JSON")))?;
-        if message.get("role").and_then(Json::escaped) == Some("assistant") {
+        let message = Message::of(message);
+        if message.role == Some("assistant") {
             reader.assistant(message, at, target);
         } else {
             reader.user(message);
         }
     }
     Ok(reader.entries)
+}
+
+/// A message's members, found in one pass, as most of it is read several times
+/// otherwise. What the host wrote names none twice.
+#[derive(Clone, Copy, Default)]
+struct Message<'a> {
+    role: Option<&'a str>,
+    content: Option<Json<'a>>,
+    source: Option<Json<'a>>,
+    id: Option<Json<'a>>,
+}
+
+impl<'a> Message<'a> {
+    fn of(json: Json<'a>) -> Self {
+        let mut message = Self::default();
+        for (name, value) in json.members() {
+            match name {
+                "role" => message.role = value.escaped(),
+                "content" => message.content = Some(value),
+                "source" => message.source = Some(value).filter(|source| source.is_object()),
+                "id" => message.id = Some(value),
+                _ => {}
+            }
+        }
+        message
+    }
 }
 
 #[derive(Default)]
@@ -42,10 +69,10 @@ struct Reader<'a> {
 impl<'a> Reader<'a> {
     /// What is said to the model. Texts are joined; results are entries of their
     /// own, behind them.
-    fn user(&mut self, message: Json<'a>) {
+    fn user(&mut self, message: Message<'a>) {
         let mut parts = Vec::new();
         let mut results = Vec::new();
-        for block in message.get("content").into_iter().flat_map(Json::items) {
+        for block in message.content.into_iter().flat_map(Json::items) {
             if kind(block) == Some("tool-result") {
                 results.push(self.result(block));
             } else {
@@ -68,7 +95,7 @@ impl<'a> Reader<'a> {
         let call_id = member(block, "toolCallId");
         let known = self.calls.get(&call_id);
         let mut parts = Vec::new();
-        for block in block.get("content").into_iter().flat_map(Json::items) {
+        for block in block.first("content").into_iter().flat_map(Json::items) {
             piece(block, &mut parts);
         }
         if parts
@@ -81,16 +108,12 @@ impl<'a> Reader<'a> {
             tool_name: known.map_or(Cow::Borrowed(UNKNOWN_TOOL), Cow::clone),
             call_id,
             parts,
-            is_error: block.get("isError").and_then(Json::bool) == Some(true),
+            is_error: block.first("isError").and_then(Json::bool) == Some(true),
         }
     }
 
-    fn assistant(&mut self, message: Json<'a>, at: usize, target: &Target<'_>) {
-        let content: Vec<_> = message
-            .get("content")
-            .into_iter()
-            .flat_map(Json::items)
-            .collect();
+    fn assistant(&mut self, message: Message<'a>, at: usize, target: &Target<'_>) {
+        let content: Vec<_> = message.content.into_iter().flat_map(Json::items).collect();
         let replay = replay_of(message, at, &content, target);
         let signature = |at: usize| -> Signature<'a> {
             let blocks = replay.as_ref().map(|replay| &replay.blocks);
@@ -111,7 +134,7 @@ impl<'a> Reader<'a> {
             }
         }
         let same = replay.as_ref().is_some_and(|replay| {
-            let source = message.get("source");
+            let source = message.source;
             let is = |name: &str, wanted: &str| {
                 source
                     .and_then(|source| source.get(name)?.string())
@@ -141,18 +164,18 @@ impl<'a> Reader<'a> {
 
 /// The message's replay state, where there is one that fits.
 fn replay_of<'a>(
-    message: Json<'a>,
+    message: Message<'a>,
     at: usize,
     content: &[Json<'a>],
     target: &Target<'_>,
 ) -> Option<Replay<'a>> {
-    let source = message.some("source")?;
+    let source = message.source?;
     let state = source.some("replayState")?;
     match replay::read(state, source, content) {
         Ok(replay) => Some(replay),
         Err(why) => {
             let id = message
-                .get("id")
+                .id
                 .and_then(Json::string)
                 .unwrap_or(Cow::Borrowed("without an id"));
             (target.warn)(&format!(
@@ -179,7 +202,10 @@ fn content_block<'a>(block: Json<'a>, signature: Signature<'a>) -> Option<Block<
             id: member(block, "id"),
             name: member(block, "name"),
             arguments: arguments::object_escaped(
-                block.get("arguments").and_then(Json::escaped).unwrap_or(""),
+                block
+                    .first("arguments")
+                    .and_then(Json::escaped)
+                    .unwrap_or(""),
             ),
             signature: sign,
         }),
@@ -198,7 +224,7 @@ fn piece<'a>(block: Json<'a>, parts: &mut Vec<Piece<'a>>) {
             }
         }
         Some("image") => {
-            let attachment = block.get("attachment");
+            let attachment = block.first("attachment");
             parts.push(Piece::Image(Image {
                 attachment: attachment
                     .and_then(|attachment| attachment.get("attachmentId")?.string())
@@ -210,13 +236,13 @@ fn piece<'a>(block: Json<'a>, parts: &mut Vec<Piece<'a>>) {
 }
 
 fn kind<'a>(block: Json<'a>) -> Option<&'a str> {
-    block.get("type").and_then(Json::escaped)
+    block.first("type").and_then(Json::escaped)
 }
 
 /// A text member, escaped, without halves of surrogate pairs; empty where there
 /// is none.
 fn member<'a>(of: Json<'a>, name: &str) -> Cow<'a, str> {
-    whole_pairs(of.get(name).and_then(Json::escaped).unwrap_or(""))
+    whole_pairs(of.first(name).and_then(Json::escaped).unwrap_or(""))
 }
 
 /// An escaped text without escapes of half a surrogate pair.

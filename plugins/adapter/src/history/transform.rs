@@ -167,8 +167,14 @@ fn pictures<'a>(parts: Vec<Piece<'a>>, target: &Target<'_>) -> Vec<Piece<'a>> {
 
 /// Whether an escaped text is white space only.
 pub fn is_blank(escaped: &str) -> bool {
-    if escaped.contains('\\') {
-        return guest_support::json::unescape(escaped).trim().is_empty();
+    let mut rest = escaped.trim_start();
+    while let Some(escape) = rest.strip_prefix('\\') {
+        match escape.as_bytes().first() {
+            Some(b'n' | b'r' | b't' | b'f') => rest = escape[1..].trim_start(),
+            // A character by its number: rare, so it is looked at whole.
+            Some(b'u') => return guest_support::json::unescape(rest).trim().is_empty(),
+            _ => return false,
+        }
     }
-    escaped.trim().is_empty()
+    rest.is_empty()
 }
