@@ -11,7 +11,8 @@ use dsh_http::Proxies;
 use dsh_plugin::{Component, Engine, EngineConfig, Grants, Limits, Mounted};
 use dsh_profile::launch::Boot;
 use dsh_profile::{
-    Composition, Environment, Home, Implementation, Inputs, Packages, Profile, Row, Scope, Settings,
+    Composition, Environment, Home, Implementation, Inputs, Packages, Profile, Row, Scope,
+    Settings, Tree,
 };
 use serde_json::Value;
 
@@ -68,6 +69,8 @@ pub(crate) struct Composed {
     pub(crate) place: Place,
     pub(crate) env: Environment,
     pub(crate) rows: Composition,
+    /// What the rows were made of, to make them again when the settings change.
+    pub(crate) tree: Tree,
     /// The profile's name.
     pub(crate) profile: String,
     /// The profile's `dsh.lock`, for messages.
@@ -138,6 +141,7 @@ pub(crate) fn compose_at(
         place,
         env,
         rows,
+        tree,
         profile: profile.name().to_owned(),
         lock: profile.lock_path(),
         left_out,
@@ -201,17 +205,21 @@ pub(crate) struct Mount {
     pub(crate) mounted: Mounted,
 }
 
-/// Mounts every component row, side by side, in row order.
-pub(crate) async fn mount(composed: &Composed) -> Result<Vec<Mount>, Failure> {
-    let engine = Engine::new(EngineConfig {
+/// What a run's components run on.
+pub(crate) fn engine(composed: &Composed) -> Result<Engine, Failure> {
+    Engine::new(EngineConfig {
         cache_dir: Some(composed.place.home.path().join("cache")),
         host_version: env!("CARGO_PKG_VERSION").to_owned(),
         home: Some(composed.place.home.path().to_owned()),
     })
-    .map_err(Failure::of)?;
+    .map_err(Failure::of)
+}
+
+/// Mounts every component row, side by side, in row order.
+pub(crate) async fn mount(composed: &Composed, engine: &Engine) -> Result<Vec<Mount>, Failure> {
     let rows: Vec<&Row> = composed.rows.components().collect();
     let packages = Packages::at(&composed.place.home);
-    let mounts = side_by_side(&rows, |row| mount_row(&engine, &packages, row));
+    let mounts = side_by_side(&rows, |row| mount_row(engine, &packages, row));
     let mut mounted = Vec::with_capacity(rows.len());
     for (row, mount) in rows.into_iter().zip(mounts) {
         match mount {

@@ -18,6 +18,8 @@ mod headless;
 mod hint;
 mod kv;
 mod left_out;
+mod listing;
+mod live;
 mod models;
 mod open;
 #[cfg(test)]
@@ -75,6 +77,7 @@ fn start(arguments: impl Iterator<Item = OsString>) -> Result<u8, exit::Failure>
         } => boot::dump(&profile, &patches, safe, strict),
         Launch::DumpDefault { profile } => boot::dump_default(&profile),
         Launch::Doctor(arguments) => doctor::main(&arguments),
+        Launch::Models(arguments) => listing::main(&arguments),
         Launch::Sessions(arguments) => sessions::main(&arguments),
         Launch::Credentials(arguments) => credentials::main(&arguments),
         Launch::Plugin(arguments) => plugin::main(&arguments),

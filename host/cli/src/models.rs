@@ -74,6 +74,7 @@ impl Adapter for Barred {
 }
 
 /// Providers that no row serves, so that they are known and say why.
+#[derive(Default)]
 pub(crate) struct Nobody(Vec<Unserved>);
 
 impl Nobody {

@@ -16,9 +16,9 @@ use dsh_agent::{
 };
 use dsh_http::{Client, ClientConfig};
 use dsh_model::{Gateway, Models};
-use dsh_plugin::CallContext;
 use dsh_plugin::api::CallConfig;
 use dsh_plugin::port::{PortSet, Watch};
+use dsh_plugin::{CallContext, Engine};
 use dsh_profile::{Composition, CredentialStore, Environment, PluginData, Row};
 use dsh_sandbox::{Mode, RunnerKind, Sandbox, SandboxConfig, SessionConfig, SessionSandbox};
 use dsh_session::{Kind, Value};
@@ -30,7 +30,8 @@ use crate::boot::{self, Composed, Mount, proxies};
 use crate::credentials::FromStore;
 use crate::exit::Failure;
 use crate::kv::SessionKv;
-use crate::models::{self, Nobody, Offer};
+use crate::live::{self, Routes};
+use crate::models;
 use crate::open;
 use crate::projections;
 use crate::report;
@@ -59,7 +60,8 @@ impl Run {
         request: &Request,
         attachments: &Attachments,
     ) -> Result<Self, Failure> {
-        let mounts = boot::mount(composed).await?;
+        let engine = boot::engine(composed)?;
+        let mounts = boot::mount(composed, &engine).await?;
         let preset = match request.permission {
             Some(preset) => preset,
             None => preset(&composed.rows)?,
@@ -108,9 +110,10 @@ impl Run {
             pictures: Some(Arc::new(attachments.clone())),
             ..ports(&log, &files, &inbox, kv, projections.clone())
         };
+        let routes = routes(composed, &engine, &mounts, &gateway, &route.model.provider)?;
         let llm = LlmPort::new(
             Arc::clone(&log),
-            auxiliary(composed, &mounts, &gateway),
+            routes.auxiliary,
             identity(ports.clone()),
             &route.model.provider,
             &route.model.model,
@@ -122,7 +125,7 @@ impl Run {
         });
         let dispatch = Arc::new(dispatch(composed, &mounts, &identity, &log)?);
         file_events.serve(&dispatch);
-        let models = Arc::new(models(composed, &mounts, &gateway, &route.model.provider)?);
+        let models = routes.main;
         let model = route.model.clone();
         let agent = Agent::new(Parts {
             models: Arc::clone(&models),
@@ -357,19 +360,14 @@ fn gateway(composed: &Composed, attachments: &Attachments) -> Result<Arc<Gateway
 }
 
 /// All routes; `asked` is the provider that has to be among them.
-fn models(
+fn routes(
     composed: &Composed,
+    engine: &Engine,
     mounts: &[Mount],
     gateway: &Arc<Gateway>,
     asked: &str,
-) -> Result<Models, Failure> {
-    let models = Models::new(Arc::clone(gateway));
-    for mount in mounts {
-        if let Err(reason) = register(&models, mount) {
-            composed.left_out.row(&mount.row, &reason)?;
-        }
-    }
-    let _ = models.register(Nobody::serves(&composed.rows.unserved, &models), &[]);
+) -> Result<Routes, Failure> {
+    let routes = live::routes(composed, engine, mounts, gateway)?;
     let serves = |mount: &Mount| {
         let subscriptions = mount.mounted.subscriptions().iter();
         let mut events = subscriptions.map(|own| own.event.as_str());
@@ -377,7 +375,11 @@ fn models(
     };
     // What was left out is the reason, rather than that nothing is there; but a
     // listener may serve a provider that no adapter does.
-    if !models.providers().iter().any(|known| known.id == asked)
+    if !routes
+        .main
+        .providers()
+        .iter()
+        .any(|known| known.id == asked)
         && !mounts.iter().any(serves)
         && let Some(reason) = composed.left_out.reason()
     {
@@ -386,33 +388,14 @@ fn models(
         )));
     }
     // Of the one that is asked it is the answer's to say.
-    for (provider, problem) in models::problems(&models) {
+    for (provider, problem) in models::problems(&routes.main) {
         if provider != asked {
             composed.left_out.note(format_args!(
                 "provider {provider} cannot be called: {problem}"
             ))?;
         }
     }
-    Ok(models)
-}
-
-/// The same routes for calls beside the loop, with adapter instances of their
-/// own, which are made when somebody asks. What is left out was said already.
-fn auxiliary(composed: &Composed, mounts: &[Mount], gateway: &Arc<Gateway>) -> Arc<Models> {
-    let models = Models::new(Arc::clone(gateway));
-    for mount in mounts {
-        let _ = register(&models, mount);
-    }
-    let _ = models.register(Nobody::serves(&composed.rows.unserved, &models), &[]);
-    Arc::new(models)
-}
-
-fn register(models: &Models, mount: &Mount) -> Result<(), String> {
-    let Some(Offer { adapter, grants }) = Offer::of(mount)? else {
-        return Ok(());
-    };
-    let registered = models.register(adapter, &grants);
-    registered.map(drop).map_err(|error| error.to_string())
+    Ok(routes)
 }
 
 fn tools(

@@ -114,7 +114,14 @@ impl Models {
         adapter: impl Adapter + 'static,
         grants: &[RouteGrant],
     ) -> Result<Registration, ModelError> {
-        self.entries.add(Arc::new(adapter), grants)
+        let adapter: Arc<dyn Adapter> = Arc::new(adapter);
+        self.entries.add(&adapter, grants)
+    }
+
+    /// A registration without routes yet, whose place in the order is taken.
+    #[must_use]
+    pub fn place(&self) -> Registration {
+        self.entries.place()
     }
 
     /// The providers, in order of registration.

@@ -37,25 +37,33 @@ impl Entries {
 
     pub(crate) fn add(
         self: &Arc<Self>,
-        adapter: Arc<dyn Adapter>,
+        adapter: &Arc<dyn Adapter>,
         grants: &[RouteGrant],
     ) -> Result<Registration, ModelError> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
-        let new = read(id, &adapter, grants)?;
+        let new = read(id, adapter, grants)?;
         if new.is_empty() {
             return Err(ModelError::InvalidAdapter(String::from(
                 "it serves no route",
             )));
         }
         self.put(id, new)?;
-        Ok(Registration {
+        Ok(self.registration(id))
+    }
+
+    pub(crate) fn place(self: &Arc<Self>) -> Registration {
+        self.registration(self.next.fetch_add(1, Ordering::Relaxed))
+    }
+
+    fn registration(self: &Arc<Self>, id: u64) -> Registration {
+        Registration {
             entries: Arc::clone(self),
             id,
             disposed: AtomicBool::new(false),
-        })
+        }
     }
 
-    /// Puts these in the place of what the registration had, or at the end.
+    /// Puts these in the place of what the registration had: behind all earlier ones.
     fn put(&self, id: u64, new: Vec<Arc<Entry>>) -> Result<(), ModelError> {
         let mut all = self.all.write().unwrap_or_else(PoisonError::into_inner);
         let taken = |entry: &&Arc<Entry>| {
@@ -68,9 +76,9 @@ impl Entries {
                 route: entry.route.provider.clone(),
             });
         }
-        let at = all.iter().position(|entry| entry.registration == id);
-        let at = at.unwrap_or(all.len());
         all.retain(|entry| entry.registration != id);
+        let later = all.iter().position(|entry| entry.registration > id);
+        let at = later.unwrap_or(all.len());
         all.splice(at..at, new);
         Ok(())
     }

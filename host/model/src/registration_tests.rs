@@ -41,22 +41,22 @@ fn names(entries: &Entries) -> Vec<String> {
 #[test]
 fn a_replacement_takes_the_place_of_all_that_it_replaces() {
     let entries = Arc::new(Entries::default());
-    let first = entries.add(serves(&["a", "b"]), &[]).unwrap();
-    entries.add(serves(&["z"]), &[]).unwrap();
+    let first = entries.add(&serves(&["a", "b"]), &[]).unwrap();
+    entries.add(&serves(&["z"]), &[]).unwrap();
     // Its own routes are free to it.
     first.replace(Serves(vec!["b", "c", "d"]), &[]).unwrap();
     assert_eq!(names(&entries), ["b", "c", "d", "z"]);
     first.replace(Serves(vec![]), &[]).unwrap();
     assert_eq!(names(&entries), ["z"]);
     first.replace(Serves(vec!["a"]), &[]).unwrap();
-    assert_eq!(names(&entries), ["z", "a"]);
+    assert_eq!(names(&entries), ["a", "z"]);
 }
 
 #[test]
 fn a_replacement_that_is_refused_leaves_what_was() {
     let entries = Arc::new(Entries::default());
-    let first = entries.add(serves(&["a"]), &[]).unwrap();
-    entries.add(serves(&["z"]), &[]).unwrap();
+    let first = entries.add(&serves(&["a"]), &[]).unwrap();
+    entries.add(&serves(&["z"]), &[]).unwrap();
     for (names, code) in [
         (vec!["b", "z"], "DUPLICATE_ADAPTER"),
         (vec!["b", "b"], "DUPLICATE_ADAPTER"),
@@ -71,18 +71,27 @@ fn a_replacement_that_is_refused_leaves_what_was() {
 #[test]
 fn what_was_disposed_of_is_gone_and_cannot_be_replaced() {
     let entries = Arc::new(Entries::default());
-    let first = entries.add(serves(&["a"]), &[]).unwrap();
+    let first = entries.add(&serves(&["a"]), &[]).unwrap();
     first.dispose();
     assert_eq!(names(&entries), [""; 0]);
     let error = first.replace(Serves(vec!["a"]), &[]).unwrap_err();
     assert_eq!(error.code(), "REGISTRATION_DISPOSED");
     // The name is free again.
-    entries.add(serves(&["a"]), &[]).unwrap();
+    entries.add(&serves(&["a"]), &[]).unwrap();
+}
+
+#[test]
+fn a_place_is_kept_for_routes_that_come_later() {
+    let entries = Arc::new(Entries::default());
+    let place = entries.place();
+    entries.add(&serves(&["z"]), &[]).unwrap();
+    place.replace(Serves(vec!["a"]), &[]).unwrap();
+    assert_eq!(names(&entries), ["a", "z"]);
 }
 
 #[test]
 fn a_dropped_registration_leaves_its_routes() {
     let entries = Arc::new(Entries::default());
-    drop(entries.add(serves(&["a"]), &[]).unwrap());
+    drop(entries.add(&serves(&["a"]), &[]).unwrap());
     assert_eq!(names(&entries), ["a"]);
 }

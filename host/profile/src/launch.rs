@@ -3,8 +3,8 @@
 //! The launcher's flags come first. The first token that it does not know ends
 //! them, and from there on everything belongs to the app, whatever it looks
 //! like. One `--` is eaten at that place. `web` and `plugin` are sub-commands as
-//! the first such token, unless that `--` stands before them. `sessions`, `credentials` and
-//! `doctor`, which are ours, are such only as the very first word: after
+//! the first such token, unless that `--` stands before them. `sessions`, `credentials`,
+//! `models` and `doctor`, which are ours, are such only as the very first word: after
 //! `--profile` they are words of a task like any others.
 
 use std::path::PathBuf;
@@ -22,6 +22,8 @@ pub enum Launch {
     Plugin(Vec<String>),
     /// `dsh credentials …`: keys of providers, by name. Its arguments as they stand.
     Credentials(Vec<String>),
+    /// `dsh models …`: what can be called; boots nothing. Its arguments as they stand.
+    Models(Vec<String>),
     /// `dsh doctor …`: says what is wrong; changes nothing. Its arguments as they stand.
     Doctor(Vec<String>),
     /// Boot a profile; its `args` go to the booted app as they stand.
@@ -71,6 +73,7 @@ Usage: dsh [options] [args...]
        dsh sessions <command> [args...]
        dsh plugin <command> [args...]
        dsh credentials <command> [args...]
+       dsh models [--profile <name>] [--json] [provider]
        dsh doctor [--profile <name>] [--json]
 
 Boots a profile: composes its rows from bundles and patches, mounts them, and
@@ -87,6 +90,8 @@ Commands:
                            they may do: dsh plugin --help
   credentials              keep, list and take out the keys of providers:
                            dsh credentials --help
+  models                   list what can be called, and why what cannot be
+                           called cannot: dsh models --help
   doctor                   look for what is wrong with this machine and dsh's
                            files, and say what to do: dsh doctor --help
 
@@ -149,6 +154,11 @@ pub fn parse(args: impl IntoIterator<Item = String>) -> Result<Launch, UsageErro
         rest.pop();
         rest.reverse();
         return Ok(Launch::Credentials(rest));
+    }
+    if rest.last().is_some_and(|first| first == "models") {
+        rest.pop();
+        rest.reverse();
+        return Ok(Launch::Models(rest));
     }
     if rest.last().is_some_and(|first| first == "doctor") {
         rest.pop();

@@ -186,13 +186,17 @@ fn a_usage_error_is_one_line_that_names_its_cause() {
 }
 
 #[test]
-fn sessions_and_doctor_are_commands_as_the_first_word_and_words_of_a_task_elsewhere() {
+fn sessions_models_and_doctor_are_commands_as_the_first_word_and_words_of_a_task_elsewhere() {
     let words = |words: &[&str]| words.iter().map(|w| (*w).to_owned()).collect::<Vec<_>>();
     assert_eq!(
         parsed(&["sessions", "list", "--", "--json"]),
         Ok(Launch::Sessions(words(&["list", "--", "--json"])))
     );
     assert_eq!(parsed(&["sessions"]), Ok(Launch::Sessions(Vec::new())));
+    assert_eq!(
+        parsed(&["models", "--json"]),
+        Ok(Launch::Models(vec!["--json".to_owned()]))
+    );
     assert_eq!(
         parsed(&["doctor", "--json"]),
         Ok(Launch::Doctor(vec!["--json".to_owned()]))

@@ -127,7 +127,6 @@ fn a_wrong_member_of_a_provider_is_an_error_with_file_and_line() {
 
 #[test]
 fn a_member_that_only_another_version_knows_is_let_be() {
-    let text =
-        "llm-pi-ai:\n  providers:\n    openai: {pricing: {tier: flex}}\nllm-deepseek: {newer: 1}\n";
+    let text = "llm-pi-ai:\n  providers:\n    openai: {pricing: {tier: flex}, headers: {x: ''}}\nllm-deepseek: {newer: 1}\n";
     load(text).unwrap();
 }

@@ -16,6 +16,8 @@ pub(crate) enum Rule {
     Any,
     /// A text that is not empty.
     Text,
+    /// A text that may be empty.
+    Line,
     /// The name of an environment variable.
     Name,
     /// An address to send to: `http` or `https`, and no credentials in it.
@@ -49,6 +51,8 @@ pub(crate) fn check(at: &str, node: &Node, rule: Rule) -> Result<(), Fault> {
         Rule::Any => Ok(()),
         Rule::Text if text.is_some() => Ok(()),
         Rule::Text => wrong("a string that is not empty"),
+        Rule::Line if node.as_str().is_some() => Ok(()),
+        Rule::Line => wrong("a string"),
         Rule::Name if text.is_some_and(is_name) => Ok(()),
         Rule::Name => wrong(
             "the name of a variable (letters, digits and _, not starting with a digit); \

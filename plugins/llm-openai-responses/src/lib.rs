@@ -24,6 +24,7 @@ pub struct Responses {
 
 impl Protocol for Responses {
     const API: &'static str = "openai-responses";
+    const CATALOGUE: &'static str = include_str!("../../adapter/catalogue/openai-responses.json");
 
     const SWITCHES: &'static [Switch] = &[
         Switch::flag("supportsDeveloperRole"),

@@ -1,6 +1,7 @@
 //! The official projections, as components: `cargo xtask plugins` builds them.
 
 mod conformance;
+mod estimates;
 mod hostile;
 
 use std::path::{Path, PathBuf};

@@ -24,6 +24,7 @@ use super::source::Source;
 use super::text::{json_text, shown};
 use super::{DOWNLOAD, Desk, Done, Report, Stop, fetch, names, what};
 use crate::arguments::usage;
+use crate::attachments::Attachments;
 use crate::words::Words;
 use crate::{embedded, report};
 use case::Case;
@@ -76,8 +77,9 @@ pub(super) fn run(desk: &Desk, words: &Words) -> Done {
             "it exports no `llm-adapter`, so there is nothing to replay; adapters alone can be",
         ));
     }
+    let attachments = Attachments::of(&desk.place.home);
     let played = desk
-        .wait(play::play(&engine, component, &case, body))
+        .wait(play::play(&engine, component, &case, body, &attachments))
         .map_err(|why| refused(&why))?;
     told(&what, &case, &played, wanted)
 }

@@ -34,6 +34,27 @@ fn engine() -> Engine {
     .unwrap()
 }
 
+/// A home with nothing in it.
+struct Empty {
+    _dir: tempfile::TempDir,
+    home: dsh_profile::Home,
+}
+
+impl Empty {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let home = dsh_profile::Home::resolve(Some(dir.path().as_os_str()), None, Path::new("/"));
+        Self {
+            home: home.unwrap(),
+            _dir: dir,
+        }
+    }
+
+    fn pictures(&self) -> Attachments {
+        Attachments::of(&self.home)
+    }
+}
+
 async fn bundled(engine: &Engine, name: &str) -> Option<Arc<Component>> {
     let found = embedded::find(name)?;
     Some(engine.load_embedded(found.wasm, found.code).await.unwrap())
@@ -50,14 +71,12 @@ fn folders(path: &Path) -> Vec<PathBuf> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_recorded_call_is_replayed_as_it_was_recorded() {
-    let engine = engine();
+    let (engine, home) = (engine(), Empty::new());
     let differences = llm_differences::Differences::beside(&data());
     let (mut count, mut wrong) = (0, Vec::new());
     for (protocol, name) in ADAPTERS {
-        let Some(component) = bundled(&engine, name).await else {
-            println!("SKIPPED: {name} is not in this build");
-            continue;
-        };
+        let component = bundled(&engine, name).await;
+        let component = component.unwrap_or_else(|| panic!("{name} is not in this build"));
         for folder in folders(&data().join(protocol)) {
             let name = format!(
                 "{protocol}/{}",
@@ -77,7 +96,14 @@ async fn every_recorded_call_is_replayed_as_it_was_recorded() {
                 .get("http")
                 .map(|http| Json::restore(&http.to_string()).unwrap());
             let body = fs::read(folder.join("response.sse")).ok();
-            let played = play::play(&engine, Arc::clone(&component), &case, body).await;
+            let played = play::play(
+                &engine,
+                Arc::clone(&component),
+                &case,
+                body,
+                &home.pictures(),
+            )
+            .await;
             let played = played.unwrap_or_else(|why| panic!("{name}: {why}"));
             let wanted = Json::restore(&expected.to_string()).unwrap();
             if let Some(found) = differs(&case, &wanted, &tell::whole(&case, &played)) {
@@ -87,22 +113,28 @@ async fn every_recorded_call_is_replayed_as_it_was_recorded() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert!(count >= 27, "only {count} cases were found");
+    assert!(count >= 77, "only {count} cases were found");
 }
 
 #[tokio::test]
 async fn a_pieces_size_changes_nothing_that_comes_of_a_recording() {
-    let engine = engine();
+    let (engine, home) = (engine(), Empty::new());
     let component = bundled(&engine, "dsh:llm-deepseek").await.unwrap();
     let folder = data().join("deepseek/utf8-split-across-reads");
     let text = fs::read_to_string(folder.join("request.json")).unwrap();
     let body = fs::read(folder.join("response.sse")).unwrap();
-    let mut came = Vec::new();
+    let (mut came, pictures) = (Vec::new(), home.pictures());
     for sizes in ["[1]", "[7]", "[64, 1]", "[100000]"] {
         let mut case: Value = serde_json::from_str(&text).unwrap();
         case["response"]["pieceBytes"] = serde_json::from_str(sizes).unwrap();
         let case = Case::read(&case.to_string()).unwrap();
-        let played = play::play(&engine, Arc::clone(&component), &case, Some(body.clone()));
+        let played = play::play(
+            &engine,
+            Arc::clone(&component),
+            &case,
+            Some(body.clone()),
+            &pictures,
+        );
         came.push(played.await.unwrap().chunks);
     }
     assert!(came.windows(2).all(|pair| pair[0] == pair[1]), "{came:?}");
@@ -110,11 +142,13 @@ async fn a_pieces_size_changes_nothing_that_comes_of_a_recording() {
 
 #[tokio::test]
 async fn a_case_without_a_key_is_refused_before_anything_is_sent() {
-    let engine = engine();
+    let (engine, home) = (engine(), Empty::new());
     let component = bundled(&engine, "dsh:llm-deepseek").await.unwrap();
     let case = r#"{"generate":{"provider":"deepseek-official","model":"m","messages":[]}}"#;
     let case = Case::read(case).unwrap();
-    let played = play::play(&engine, component, &case, None).await.unwrap();
+    let played = play::play(&engine, component, &case, None, &home.pictures())
+        .await
+        .unwrap();
     assert!(played.requests.is_empty());
     let last = played.chunks.last().unwrap();
     let failure = last.value().path(&["reason", "failure"]).unwrap();
@@ -127,11 +161,11 @@ async fn a_case_without_a_key_is_refused_before_anything_is_sent() {
 
 #[tokio::test]
 async fn what_the_row_could_not_be_mounted_with_is_told_with_its_member() {
-    let engine = engine();
+    let (engine, home) = (engine(), Empty::new());
     let component = bundled(&engine, "dsh:llm-deepseek").await.unwrap();
     let case = r#"{"config":{"maxTokens":"many"},"generate":{"provider":"deepseek-official","model":"m","messages":[]}}"#;
     let case = Case::read(case).unwrap();
-    let why = play::play(&engine, component, &case, None)
+    let why = play::play(&engine, component, &case, None, &home.pictures())
         .await
         .err()
         .unwrap();

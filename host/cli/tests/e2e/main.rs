@@ -18,6 +18,7 @@ mod installed;
 mod kills;
 mod listening;
 mod litellm;
+mod models;
 mod models_bad;
 mod one_tool;
 mod pictures;

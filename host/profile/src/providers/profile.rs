@@ -55,7 +55,8 @@ const PROFILE: Table = &[
     ("defaultContextWindow", Rule::Count),
     ("defaultMaxTokens", Rule::Count),
     ("defaultInput", Rule::Choices(INPUTS)),
-    ("headers", Rule::Each(&Rule::Text)),
+    // An empty one takes a header of ours away.
+    ("headers", Rule::Each(&Rule::Line)),
     ("reasoning", Rule::Choice(LEVELS)),
     (
         "thinkingBudgets",

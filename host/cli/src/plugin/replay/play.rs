@@ -7,14 +7,17 @@ use dsh_model::{
     BlockAssembler, CallContext, ComponentAdapter, Credentials, FinishReason, Gateway, LlmFailure,
     Models, Request, Route, RouteGrant, Secret,
 };
+use dsh_plugin::port::PortSet;
 use dsh_plugin::{Component, Engine, Grants, Limits, Row};
 use dsh_session::{Draft, Header, Json, Kind, Messages, Session};
 use serde_json::json;
 
 use super::case::{Case, Shape};
+use crate::attachments::Attachments;
 use crate::row_config;
 
-/// What needs a grant to be imported. Nothing but the time and chance is behind any of it here, as no ports are.
+/// What needs a grant to be imported. Behind it are the time, chance, and the home's pictures, which are only looked at
+/// where the case has one; the rest has no port here.
 const IMPORTS: [&str; 12] = [
     "attachments",
     "clock",
@@ -65,6 +68,7 @@ pub(super) async fn play(
     component: Arc<Component>,
     case: &Case,
     body: Option<Vec<u8>>,
+    attachments: &Attachments,
 ) -> Result<Played, String> {
     let messages = case.list("messages");
     // What the loop would ask is checked before anything runs, so that the message names its member.
@@ -86,12 +90,24 @@ pub(super) async fn play(
     let grants: Vec<RouteGrant> = routes.map(|route| grant(&route, case)).collect();
     let adapter = ComponentAdapter::new(&mounted).ok_or("it is no model adapter")?;
     let sent = Arc::new(Mutex::new(Vec::new()));
-    let models = Models::new(Arc::new(gateway(case, body, Arc::clone(&sent))));
+    let models = Models::new(Arc::new(gateway(
+        case,
+        body,
+        attachments,
+        Arc::clone(&sent),
+    )));
     models
         .register(adapter, &grants)
         .map_err(|error| format!("with the case's config: {error}"))?;
 
-    let ctx = CallContext::default();
+    let ctx = CallContext {
+        ports: Arc::new(PortSet {
+            attachments: Some(Arc::new(attachments.clone())),
+            pictures: Some(Arc::new(attachments.clone())),
+            ..PortSet::default()
+        }),
+        ..CallContext::default()
+    };
     let mut chunks = Vec::new();
     match models.prepare(&ctx, case.call()).await {
         // Where nothing is left to stream, the refusal stands for the stream.
@@ -166,7 +182,12 @@ fn grant(route: &Route, case: &Case) -> RouteGrant {
     }
 }
 
-fn gateway(case: &Case, body: Option<Vec<u8>>, sent: Arc<Mutex<Vec<Sent>>>) -> Gateway {
+fn gateway(
+    case: &Case,
+    body: Option<Vec<u8>>,
+    attachments: &Attachments,
+    sent: Arc<Mutex<Vec<Sent>>>,
+) -> Gateway {
     let shape = case.response.clone().unwrap_or_else(Shape::usual);
     let recording = shape.with(&body.unwrap_or_default());
     let anonymous = case.anonymous.clone();
@@ -187,7 +208,7 @@ fn gateway(case: &Case, body: Option<Vec<u8>>, sent: Arc<Mutex<Vec<Sent>>>) -> G
             recording.clone()
         }),
         credentials: Box::new(Key(case.key.clone())),
-        pictures: Arc::new(dsh_model::NoPictures),
+        pictures: Arc::new(attachments.clone()),
         user_agent: crate::run::USER_AGENT.to_owned(),
         anonymous_user_id: Box::new(move || anonymous.clone()),
     }

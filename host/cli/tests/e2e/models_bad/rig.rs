@@ -19,7 +19,7 @@ pub(super) enum Api {
 
 pub(super) use Api::{Completions, DeepSeek, Messages, Responses};
 
-pub(super) const ALL: [Api; 3] = [DeepSeek, Completions, Responses];
+pub(super) const ALL: [Api; 4] = [DeepSeek, Completions, Responses, Messages];
 
 impl Api {
     pub(super) fn provider(self) -> &'static str {
