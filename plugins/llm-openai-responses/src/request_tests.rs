@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::Responses;
+use crate::ids::{MAX_ID, foreign_call_id, hash};
 use adapter_support::Protocol;
 
 /// Pictures of a test: named after their attachment.
