@@ -14,7 +14,15 @@ use crate::{cache, process, root};
 /// Of `tests/fuzz`.
 const LOG: [&str; 6] = ["frames", "lines", "normaliser", "surface", "repair", "lock"];
 /// Of `plugins/fuzz`.
-const ADAPTERS: [&str; 5] = ["sse", "json", "requests", "deepseek", "openai-responses"];
+const ADAPTERS: [&str; 7] = [
+    "sse",
+    "json",
+    "requests",
+    "deepseek",
+    "openai-completions",
+    "openai-responses",
+    "anthropic-messages",
+];
 /// Seconds for each target when nothing is said.
 const SECONDS: u64 = 60;
 /// Longer inputs are slower and teach nothing that shorter ones do not.

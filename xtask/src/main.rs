@@ -45,7 +45,7 @@ cargo xtask COMMAND
   fuzz [TARGET] [--time SECONDS]
                    fuzz the session log (frames, lines, normaliser, surface, repair), the
                    profile's lock (lock), and the adapters (sse, json, requests, deepseek,
-                   openai-responses), 60 s each
+                   openai-completions, openai-responses, anthropic-messages), 60 s each
   torture [--states N] [--appends N] [--seed N]
                    recover sessions from a million crash states, let rivals append a million times
   soak [REQUESTS] [SEED]

@@ -16,8 +16,16 @@ pub(crate) fn deepseek(bytes: &[u8]) {
     check("deepseek-official", DeepSeek::new, bytes);
 }
 
+pub(crate) fn completions(bytes: &[u8]) {
+    shared::<llm_openai_completions::Completions>(bytes);
+}
+
 pub(crate) fn responses(bytes: &[u8]) {
     shared::<llm_openai_responses::Responses>(bytes);
+}
+
+pub(crate) fn messages(bytes: &[u8]) {
+    shared::<llm_anthropic::Messages>(bytes);
 }
 
 fn shared<P: Protocol>(bytes: &[u8]) {
@@ -25,7 +33,7 @@ fn shared<P: Protocol>(bytes: &[u8]) {
 }
 
 /// The first byte says how the others are cut and what the answer's status is, the second how it ends.
-fn check<D: Driven>(provider: &str, adapter: impl Fn() -> D, bytes: &[u8]) {
+fn check<D: Driven>(provider: &str, adapter: impl FnOnce() -> D, bytes: &[u8]) {
     let [cut, end, body @ ..] = bytes else {
         return;
     };
@@ -35,8 +43,9 @@ fn check<D: Driven>(provider: &str, adapter: impl Fn() -> D, bytes: &[u8]) {
         1 => EndCause::Aborted,
         _ => EndCause::Complete,
     };
-    let play = |pieces: &mut dyn Iterator<Item = &[u8]>| {
-        let mut adapter = adapter();
+    // One instance for all, as a run has it.
+    let mut adapter = adapter();
+    let mut play = |pieces: &mut dyn Iterator<Item = &[u8]>| {
         let message = r#"{"id":"u","role":"user","content":[{"type":"text","text":"Hi."}],"source":{"kind":"user"}}"#;
         let request = adapters::request(provider, vec![message.to_owned()]);
         let attempt = adapter.open(request).expect("a plain request");

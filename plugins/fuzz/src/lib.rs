@@ -58,9 +58,19 @@ pub const TARGETS: &[Target] = &[
         protocols: &["deepseek"],
     },
     Target {
+        name: "openai-completions",
+        run: body::completions,
+        protocols: &["openai-completions", "deepseek"],
+    },
+    Target {
         name: "openai-responses",
         run: body::responses,
         protocols: &["openai-responses"],
+    },
+    Target {
+        name: "anthropic-messages",
+        run: body::messages,
+        protocols: &["anthropic-messages"],
     },
 ];
 

@@ -1,13 +1,28 @@
 //! From messages of any shape to a request (spec/llm.md §6.2, §7.3): it is refused, or its body is JSON.
 
+use std::cell::RefCell;
+
 use adapter_support::{HttpRequest, Part};
 use guest_support::json::Json;
+use llm_anthropic::Messages;
+use llm_openai_completions::Completions;
+use llm_openai_responses::Responses;
 use serde_json::{Value, json};
 
 use crate::adapters::{self, DeepSeek, Driven, MODEL, PROVIDER};
 
 /// A program of what stands in the messages.
 struct Program<'a>(&'a [u8]);
+
+thread_local! {
+    /// Every adapter with the id of its provider; made once, as it reads its catalogue then.
+    static ALL: RefCell<[(&'static str, Box<dyn Driven>); 4]> = RefCell::new([
+        ("deepseek-official", Box::new(DeepSeek::new())),
+        (PROVIDER, Box::new(adapters::of::<Completions>())),
+        (PROVIDER, Box::new(adapters::of::<Responses>())),
+        (PROVIDER, Box::new(adapters::of::<Messages>())),
+    ]);
+}
 
 pub(crate) fn check(bytes: &[u8]) {
     let mut program = Program(bytes);
@@ -32,21 +47,14 @@ pub(crate) fn check(bytes: &[u8]) {
             .clone_from(&request.config.reasoning_effort);
         own
     };
-    let mut all: [(&str, Box<dyn Driven>); 2] = [
-        ("deepseek-official", Box::new(DeepSeek::new())),
-        (
-            PROVIDER,
-            Box::new(adapters::of::<llm_openai_responses::Responses>()),
-        ),
-    ];
-    for (provider, adapter) in &mut all {
-        let opened = adapter.open(clone(provider));
-        let Ok(attempt) = opened else {
-            continue;
-        };
-        is_json(&adapter.sent(attempt));
-        adapter.close(attempt);
-    }
+    ALL.with_borrow_mut(|all| {
+        for (provider, adapter) in all {
+            if let Ok(attempt) = adapter.open(clone(provider)) {
+                is_json(&adapter.sent(attempt));
+                adapter.close(attempt);
+            }
+        }
+    });
 }
 
 fn is_json(request: &HttpRequest) {

@@ -14,12 +14,12 @@ fn events_are_those_of_the_rules_however_they_are_cut() {
 
 #[test]
 fn what_is_read_as_json_is_json() {
-    run("json", 3_000);
+    run("json", 2_000);
 }
 
 #[test]
 fn messages_of_any_shape_are_refused_or_make_json() {
-    run("requests", 3_000);
+    run("requests", 1_500);
 }
 
 #[test]
@@ -28,6 +28,16 @@ fn deepseek_makes_the_same_chunks_however_a_body_is_cut() {
 }
 
 #[test]
+fn chat_completions_make_the_same_chunks_however_a_body_is_cut() {
+    run("openai-completions", 500);
+}
+
+#[test]
 fn responses_make_the_same_chunks_however_a_body_is_cut() {
     run("openai-responses", 500);
+}
+
+#[test]
+fn messages_make_the_same_chunks_however_a_body_is_cut() {
+    run("anthropic-messages", 500);
 }

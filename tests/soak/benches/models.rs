@@ -37,15 +37,15 @@ fn main() -> Result<()> {
         .build()?;
     println!("| figure | goal | ours | floor | ratio |");
     println!("| --- | --- | --- | --- | --- |");
-    for protocol in rig::built() {
+    for protocol in Protocol::ALL {
         for at_once in [1, 16] {
             runtime.block_on(chunks(protocol, at_once))?;
         }
     }
-    for protocol in rig::built() {
+    for protocol in Protocol::ALL {
         runtime.block_on(turn(protocol))?;
     }
-    for protocol in rig::built() {
+    for protocol in Protocol::ALL {
         runtime.block_on(history(protocol))?;
     }
     Ok(())

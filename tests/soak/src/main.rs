@@ -3,7 +3,8 @@
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use dsh_soak::{rig, soak};
+use dsh_soak::soak;
+use mock_provider::Protocol;
 
 fn main() -> ExitCode {
     match run() {
@@ -29,7 +30,7 @@ fn run() -> Result<()> {
         .worker_threads(2)
         .enable_all()
         .build()?;
-    let tally = runtime.block_on(soak::run(&rig::built(), calls, seed, folder.path()))?;
+    let tally = runtime.block_on(soak::run(&Protocol::ALL, calls, seed, folder.path()))?;
     println!("{tally}");
     Ok(())
 }

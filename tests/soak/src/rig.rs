@@ -88,13 +88,6 @@ fn components() -> PathBuf {
     std::env::var_os("DSH_COMPONENTS").map_or_else(workspace, PathBuf::from)
 }
 
-/// The protocols whose component is built.
-#[must_use]
-pub fn built() -> Vec<Protocol> {
-    let there = |protocol: &Protocol| file(protocol.component()).exists();
-    Protocol::ALL.into_iter().filter(there).collect()
-}
-
 fn file(component: &str) -> PathBuf {
     components().join(format!("{component}.wasm"))
 }

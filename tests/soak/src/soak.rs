@@ -37,6 +37,8 @@ pub struct Tally {
     pub sessions: u64,
     /// How turns ended: `completed`, `aborted`, or a failure's code.
     pub turns: BTreeMap<String, u64>,
+    /// A message of each failure's code.
+    pub said: BTreeMap<String, String>,
     /// What the provider did.
     pub weathers: BTreeMap<Weather, u64>,
     /// Attempts that were made again.
@@ -54,8 +56,8 @@ struct Sky {
     weathers: BTreeMap<Weather, u64>,
     /// What the model meant to say: an answer that completes a turn is the whole of one of these.
     texts: BTreeSet<String>,
-    /// How those begin of which a part may have been lost.
-    garbled: BTreeSet<String>,
+    /// Of these, words may have been lost.
+    garbled: Vec<String>,
 }
 
 /// Asks `calls` times at least, with conversations in a store below `folder`.
@@ -68,7 +70,7 @@ pub async fn run(protocols: &[Protocol], calls: u64, seed: u64, folder: &Path) -
         said: 0,
         weathers: BTreeMap::new(),
         texts: BTreeSet::new(),
-        garbled: BTreeSet::new(),
+        garbled: Vec::new(),
     }));
     let of_mock = Arc::clone(&sky);
     let mock = Mock::with(move |request| {
@@ -81,7 +83,7 @@ pub async fn run(protocols: &[Protocol], calls: u64, seed: u64, folder: &Path) -
         *sky.weathers.entry(weather).or_default() += 1;
         // Garbage may swallow an event without a trace.
         if weather == Weather::Garbage {
-            sky.garbled.insert(beginning(said.text()));
+            sky.garbled.push(said.text().to_owned());
         } else {
             sky.texts.insert(said.text().to_owned());
         }
@@ -218,11 +220,21 @@ impl Shared {
         if outcome.completed() {
             let sky = lock(&self.sky);
             let known = sky.texts.contains(&outcome.answer)
-                || sky.garbled.contains(&beginning(&outcome.answer));
+                || sky
+                    .garbled
+                    .iter()
+                    .any(|said| is_left_of(&outcome.answer, said));
             drop(sky);
             ensure!(known, "the provider never said {:?}", outcome.answer);
         }
-        let end = outcome.error().map_or(kind, |error| error.code);
+        let end = match outcome.error() {
+            Some(error) => {
+                let mut tally = lock(&self.tally);
+                tally.said.insert(error.code.clone(), error.message);
+                error.code
+            }
+            None => kind,
+        };
         *lock(&self.tally).turns.entry(end).or_default() += 1;
         Ok(())
     }
@@ -258,12 +270,11 @@ impl Shared {
     }
 }
 
-/// `answer 7:`, of which there is one.
-fn beginning(text: &str) -> String {
-    text.split_inclusive(':')
-        .next()
-        .unwrap_or_default()
-        .to_owned()
+/// Whether a text is what is left when words are lost.
+fn is_left_of(text: &str, said: &str) -> bool {
+    let mut said = said.split(' ');
+    let mut words = text.split(' ').filter(|word| !word.is_empty());
+    words.all(|word| said.any(|known| known == word))
 }
 
 fn now_ms() -> i64 {
@@ -282,6 +293,9 @@ impl fmt::Display for Tally {
             self.calls, self.attempts, self.retries, self.sessions
         )?;
         writeln!(f, "turns: {:?}", self.turns)?;
+        for (code, message) in &self.said {
+            writeln!(f, "  {code}: {message}")?;
+        }
         writeln!(f, "the provider's part: {:?}", self.weathers)?;
         let [warm, end] = self.resident_kib;
         write!(

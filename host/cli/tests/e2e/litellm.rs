@@ -145,6 +145,10 @@ impl Drop for Lite {
 
 /// Behind litellm everything is chat completions: a call of `bash`, then an answer that names what it gave.
 fn answer(request: &Recorded) -> Answer {
+    // It also looks which models there are.
+    if request.method != "POST" {
+        return Answer::new(404, "{}");
+    }
     let body: Value = serde_json::from_slice(&request.body).expect("litellm sends JSON");
     let messages = body["messages"].as_array().expect("messages");
     let result = messages.iter().find(|message| message["role"] == "tool");
