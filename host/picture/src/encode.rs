@@ -96,6 +96,10 @@ pub(crate) fn fit(decoded: Decoded, fit: &Fit) -> Result<Encoded, Error> {
                     return Ok(made(bytes, Format::Png));
                 }
                 smallest = smallest.min(bytes.len());
+                if bytes.len() / 3 * 2 > fit.bytes {
+                    // More effort saves less than that, and takes ten times as long.
+                    break;
+                }
             }
         }
         if !alpha {

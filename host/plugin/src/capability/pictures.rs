@@ -3,6 +3,8 @@
 //! A translator may use it too: it names a variant in its request's body, and the
 //! host puts the bytes there, so none of them passes through the component.
 
+use std::time::Instant;
+
 use super::Phase;
 use crate::api::PluginError;
 use crate::contract::v0_1::{pictures, types};
@@ -23,9 +25,12 @@ impl pictures::Host for State {
             let error = PluginError::unavailable("place for attachments");
             return Ok(Err(error.into()));
         };
+        let begun = Instant::now();
         let rendered = self
             .answer(port.render(&attachment, max_pixels, max_bytes))
             .await;
+        // A history with many pictures takes long once, when none is made yet.
+        self.meter.waits(begun.elapsed());
         Ok(rendered
             .map(|picture| pictures::Picture {
                 id: picture.id,

@@ -1,8 +1,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use dsh_plugin::api::CallConfig;
-use dsh_plugin::port::PortSet;
+use async_trait::async_trait;
+use dsh_plugin::api::{CallConfig, PluginError};
+use dsh_plugin::port::{Picture, Pictures, PortSet};
 use dsh_plugin::{CallContext, CallError};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -80,6 +81,47 @@ async fn a_tools_run_has_no_bound_on_the_wall_clock() {
         run(&mounted, &CallContext::default(), "wait", "60").await,
         "waited"
     );
+}
+
+/// Takes a while for each picture.
+struct Slow;
+
+#[async_trait]
+impl Pictures for Slow {
+    async fn render(
+        &self,
+        attachment: &str,
+        _: Option<u32>,
+        _: Option<u32>,
+    ) -> Result<Picture, PluginError> {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        Ok(Picture {
+            id: attachment.to_owned(),
+            media_type: "image/png".to_owned(),
+            bytes: 1,
+            width: 1,
+            height: 1,
+            alpha: false,
+        })
+    }
+}
+
+#[tokio::test]
+async fn what_pictures_take_to_be_made_does_not_count_against_the_call() {
+    let mounted = mount_with(json!({"call": "1s"})).await;
+    let ctx = CallContext {
+        ports: Arc::new(PortSet {
+            pictures: Some(Arc::new(Slow)),
+            ..PortSet::default()
+        }),
+        ..CallContext::default()
+    };
+    let config = CallConfig {
+        model: "pictures".to_owned(),
+        ..CallConfig::default()
+    };
+    let adapter = mounted.adapter().unwrap();
+    adapter.prepare(&ctx, config).await.unwrap();
 }
 
 #[tokio::test]

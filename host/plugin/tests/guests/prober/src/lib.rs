@@ -436,6 +436,11 @@ impl llm_adapter::Guest for Prober {
 
     fn prepare(config: CallConfig) -> Result<llm_adapter::Prepared, Error> {
         misbehave(&config.model);
+        if config.model == "pictures" {
+            for _ in 0..4 {
+                pictures::render("sha256:1", None, None)?;
+            }
+        }
         let model = format!(r#"{{"id":"{0}","name":"{0}"}}"#, config.model);
         let config = CallConfig {
             max_tokens: config.max_tokens.or(Some(7)),
