@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{ask, named, post, trusting, until};
+use common::{ask, named, post, trusting, trusting_by, until};
 use dsh_http::{Client, HttpError};
 use mock_provider::{Answer, End, Mock, Step};
 
@@ -35,6 +35,21 @@ fn a_certificate_of_ssl_cert_file_is_trusted_and_no_other() {
             let error = ask(&Client::new(), &misnamed).await.unwrap_err();
             assert!(error.contains("for another name"), "{error}");
             assert_eq!(other.requests().len() + misnamed.requests().len(), 0);
+        },
+    );
+}
+
+#[test]
+fn a_certificate_in_ssl_cert_dir_is_trusted_and_no_other() {
+    trusting_by(
+        "SSL_CERT_DIR",
+        "a_certificate_in_ssl_cert_dir_is_trusted_and_no_other",
+        |authority| async move {
+            let mock = Mock::secure(&authority, "127.0.0.1", |_| Answer::new(200, "hello"));
+            assert_eq!(ask(&Client::new(), &mock).await.unwrap().1, "hello");
+            let stranger = mock_provider::Authority::new();
+            let other = Mock::secure(&stranger, "127.0.0.1", |_| Answer::new(200, ""));
+            assert!(ask(&Client::new(), &other).await.is_err());
         },
     );
 }

@@ -1,7 +1,7 @@
 //! Whether the default model can be asked: who serves it, and with which key.
 //! Nothing is sent.
 
-use dsh_check::Finding;
+use dsh_check::{Finding, did_you_mean};
 
 /// A route of a mounted adapter.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,7 +32,11 @@ pub fn check(
         let known = if known.is_empty() {
             "no row serves one".to_owned()
         } else {
-            format!("there are {}", known.join(", "))
+            format!(
+                "there are {}{}",
+                known.join(", "),
+                did_you_mean(provider, known.iter().copied())
+            )
         };
         return vec![Finding::wrong(format_args!(
             "row agent-default-model: no mounted row serves the provider {provider:?} ({known}); \

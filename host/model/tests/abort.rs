@@ -120,8 +120,12 @@ async fn a_call_that_came_to_its_end_leaves_its_connection_to_the_next() {
         let (mut stream, _) = lines::call(&models, plain()).await;
         assert_eq!(ending(&drain(&mut stream).await), "stop");
         drop(stream);
-        // As long as a step takes to be written down, and more.
-        tokio::time::sleep(Duration::from_millis(50)).await;
+        // A step takes longer to be written down than the rest to be read.
+        let metrics = tokio::runtime::Handle::current().metrics();
+        until("what is left is of connection and pool", || {
+            metrics.num_alive_tasks() <= 2
+        })
+        .await;
     }
     let connections: Vec<u64> = mock.requests().iter().map(|one| one.connection).collect();
     assert_eq!(connections, [0; 5]);

@@ -18,6 +18,7 @@
 //!   [`Unserved`], with the reason in words.
 
 mod profile;
+mod shown;
 
 use crate::yaml::Node;
 use crate::{Composition, Row};
@@ -26,6 +27,7 @@ use serde_json::{Map, Value, json};
 
 use profile::APIS;
 pub(crate) use profile::{RETRY, SECTION, check_section};
+pub(crate) use shown::{dealt, without_headers};
 
 /// Each protocol and the row that speaks it.
 const ROWS: [(&str, &str); 3] = [

@@ -297,3 +297,27 @@ fn no_debug_output_holds_what_a_profile_says() {
     let composition = patched("{openai: {headers: {x-key: sk-in-a-header}}}");
     assert!(!format!("{composition:?}").contains("sk-in-a-header"));
 }
+
+#[test]
+fn the_dump_names_what_each_row_gets_and_shows_no_header() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("patch.yml");
+    let patch = "- id: llm-pi-ai\n  config:\n    providers:\n      openai: {headers: {x-a: sk-hidden, x-b: 'key {credential}'}}\n      mine: {api: openai-responses}\n      groq:\n";
+    std::fs::write(&file, patch).unwrap();
+    let home = Home::resolve(Some(dir.path().as_os_str()), None, Path::new("/")).unwrap();
+    let profile = Profile::open(&home, "headless").unwrap();
+    let dump = profile.compose(Scope::All(&[file])).unwrap().dump();
+    assert!(
+        dump.contains("# of llm-pi-ai: openai, mine\n- id: llm-openai-responses\n"),
+        "{dump}"
+    );
+    assert!(
+        dump.contains("# of llm-pi-ai: groq\n- id: llm-openai-completions\n"),
+        "{dump}"
+    );
+    assert!(
+        !dump.contains("sk-hidden") && dump.contains("(not shown)"),
+        "{dump}"
+    );
+    assert!(dump.contains("key {credential}"), "{dump}");
+}

@@ -11,7 +11,7 @@ use crate::layer::{Item, Layer, at_item};
 use crate::lock::Installed;
 use crate::plugin_layer::taken_ids;
 use crate::yaml::{Fault, Field, Map, Node, emit_item};
-use crate::{Error, Problem};
+use crate::{Error, Problem, providers};
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::path::PathBuf;
@@ -161,12 +161,14 @@ impl Tree {
     }
 
     /// YAML: rows in runs of one provenance, each run under a comment
-    /// `# == ORIGIN` or `# == ORIGIN, patched by LAYER, LAYER`; expressions verbatim.
+    /// `# == ORIGIN` or `# == ORIGIN, patched by LAYER, LAYER`; expressions verbatim,
+    /// values of providers' headers left out. A row that is dealt providers by
+    /// another one has a comment with their names.
     #[must_use]
     pub fn dump(&self) -> String {
         let mut out = String::new();
         let mut run = None;
-        for entry in &self.entries {
+        for entry in &providers::without_headers(&self.entries) {
             let mut patched_by = BTreeSet::new();
             layers_of(entry, &mut patched_by);
             patched_by.remove(&entry.origin);
@@ -177,6 +179,11 @@ impl Tree {
                 }
                 out.push_str(&self.heading(&provenance.0, &provenance.1));
                 run = Some(provenance);
+            }
+            let dealt = providers::dealt(&self.entries, entry);
+            if !dealt.is_empty() {
+                let names = dealt.join(", ").replace(['\n', '\r'], " ");
+                out.push_str(&format!("# of {}: {names}\n", providers::SECTION));
             }
             emit_entry(&mut out, 0, entry);
         }

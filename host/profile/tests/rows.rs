@@ -158,7 +158,7 @@ fn no_official_component_is_granted_more_than_it_needs() {
         ("compaction-basic", "session llm"),
         ("context-pressure", ""),
         ("fs-observation-policy", "observe decide"),
-        ("llm-deepseek", "route"),
+        ("llm-deepseek", "pictures route"),
         ("llm-retry", "decide random"),
         ("llm-scripted", "route"),
         ("repeat-tool-reminder", "observe decide"),
@@ -170,7 +170,7 @@ fn no_official_component_is_granted_more_than_it_needs() {
         ("timeout-policy", "decide"),
         ("token-meter", ""),
         ("tool-bash", "process session"),
-        ("tool-fs", "workspace"),
+        ("tool-fs", "workspace attachments"),
         ("tool-fs-search", "workspace spill"),
         ("tool-result-pruner", "session"),
         ("tool-todo", "journal"),
@@ -179,4 +179,58 @@ fn no_official_component_is_granted_more_than_it_needs() {
         granted,
         wanted.into_iter().map(|(k, v)| (k, v.to_owned())).collect()
     );
+}
+
+/// What an adapter ships of a provider is of no use without the grant, and a grant
+/// without it would be one that nobody needs.
+#[test]
+fn each_provider_that_is_shipped_is_granted_its_own_address_and_key_and_no_other_is() {
+    let (composition, _) = shipped();
+    for (api, id) in [
+        ("openai-completions", "llm-openai-completions"),
+        ("openai-responses", "llm-openai-responses"),
+        ("anthropic-messages", "llm-anthropic"),
+    ] {
+        let file = root().join(format!("plugins/adapter/catalogue/{api}.json"));
+        let catalogue: Value =
+            serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
+        let member = |of: &Value, key: &str| of[key].as_str().unwrap_or_default().to_owned();
+        let ships: BTreeMap<_, _> = catalogue
+            .as_object()
+            .unwrap()
+            .iter()
+            .map(|(provider, route)| {
+                assert!(
+                    !route["models"].as_array().unwrap().is_empty(),
+                    "{provider}"
+                );
+                let url = member(route, "baseURL");
+                let end = url
+                    .match_indices('/')
+                    .nth(2)
+                    .map_or(url.len(), |(at, _)| at);
+                (
+                    provider.clone(),
+                    (url[..end].to_owned(), member(route, "credential")),
+                )
+            })
+            .collect();
+        let row = composition.rows.iter().find(|row| row.id == id).unwrap();
+        let granted: BTreeMap<_, _> = row.grants["route"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|grant| {
+                let [origin] = grant["origins"].as_array().unwrap().as_slice() else {
+                    panic!("{grant}: one origin");
+                };
+                let origin = origin.as_str().unwrap().to_owned();
+                (
+                    member(grant, "provider"),
+                    (origin, member(grant, "credential")),
+                )
+            })
+            .collect();
+        assert_eq!(granted, ships, "{id}");
+    }
 }

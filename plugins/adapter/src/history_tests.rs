@@ -1,3 +1,8 @@
+#![allow(
+    clippy::needless_pass_by_value,
+    reason = "values that `json!` makes are passed on as they are made"
+)]
+
 use std::cell::RefCell;
 
 use serde_json::{Value, json};

@@ -1,3 +1,8 @@
+#![allow(
+    clippy::needless_pass_by_value,
+    reason = "values that `json!` makes are passed on as they are made"
+)]
+
 use adapter_support::component::Adapter;
 use adapter_support::testing::{Drawn, body_of, generate};
 use adapter_support::{HttpRequest, Protocol as _};

@@ -1,6 +1,11 @@
 //! What servers beside OpenAI's own send, as they send it: each fixture is written
 //! after a server's own answers, and holds one habit of it.
 
+#![allow(
+    clippy::needless_pass_by_value,
+    reason = "values that `json!` makes are passed on as they are made"
+)]
+
 use adapter_support::Protocol as _;
 use adapter_support::bindings::exports::dsh::plugin::llm_adapter::EndCause;
 use adapter_support::component::Adapter;

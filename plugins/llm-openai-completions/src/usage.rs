@@ -68,7 +68,5 @@ impl Fields {
 }
 
 fn at(usage: Json<'_>, path: &str) -> Option<u64> {
-    path.split('.')
-        .try_fold(usage, |json, name| json.some(name))?
-        .whole()
+    path.split('.').try_fold(usage, Json::some)?.whole()
 }

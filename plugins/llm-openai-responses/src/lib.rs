@@ -1,13 +1,15 @@
 //! OpenAI's responses protocol, as its own and other servers speak it (spec/llm.md
-//! §7.7): neutral requests into a body ([`request`]), the events of a stream
-//! ([`event`], [`told`]) into chunks ([`stream`]). What is the same for all
+//! §7.7): neutral requests into a body ([`request`], [`ids`]), the events of a stream
+//! ([`event`], [`told`]) into chunks ([`stream`], [`sign`]). What is the same for all
 //! adapters is in `adapter-support`.
 //!
 //! Nothing is kept at the provider (`store: false`): each request carries the whole
 //! conversation, with the reasoning of this model as it came, encrypted.
 
 mod event;
+mod ids;
 mod request;
+mod sign;
 mod stream;
 mod told;
 
@@ -33,7 +35,7 @@ impl Protocol for Responses {
     ];
 
     fn call_id(_model: &Model, _profile: &Profile, id: &str) -> Option<String> {
-        Some(request::foreign_call_id(id))
+        Some(ids::foreign_call_id(id))
     }
 
     fn request(

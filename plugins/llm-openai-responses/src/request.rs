@@ -12,11 +12,10 @@ use guest_support::Error;
 use guest_support::json::{Json, Object, array, escape, quote, unescape};
 
 use crate::event::compact;
+use crate::ids::{message_id, read_signature, split_id};
 
 /// The least that the protocol lets an answer be capped at.
 const MIN_CAP: u32 = 16;
-/// What the protocol takes of an id.
-const MAX_ID: usize = 64;
 /// Characters of a prompt cache's key.
 const MAX_CACHE_KEY: usize = 64;
 /// Characters kept of an error's body.
@@ -349,65 +348,6 @@ fn is_reasoning(item: &str) -> bool {
     Json::parse(item)
         .and_then(|item| item.get("type")?.string())
         .is_some_and(|kind| kind == "reasoning")
-}
-
-/// Id and phase of a message's signature (escaped): `{"v":1,"id","phase"?}`, or the
-/// bare id that older logs hold.
-fn read_signature(signature: &str) -> Option<(String, Option<String>)> {
-    let signature = unescape(signature);
-    if signature.starts_with('{') {
-        let json = Json::parse(&signature)?;
-        let text = |name: &str| json.get(name)?.string().map(std::borrow::Cow::into_owned);
-        let known = json.get("v").and_then(Json::whole) == Some(1);
-        return text("id").filter(|_| known).map(|id| (id, text("phase")));
-    }
-    Some((signature.into_owned(), None)).filter(|(id, _)| !id.is_empty())
-}
-
-/// The id of a message item: its own, if the protocol takes it; else one that is
-/// the same in every request, so that the provider's cache holds.
-fn message_id(own: &str, at: usize, text: usize) -> String {
-    match (own.is_empty(), own.chars().count() <= MAX_ID, text) {
-        (false, true, _) => own.to_owned(),
-        (false, false, _) => format!("msg_{}", hash(own)),
-        (true, _, 0) => format!("msg_pi_{at}"),
-        (true, _, text) => format!("msg_pi_{at}_{text}"),
-    }
-}
-
-/// `CALL|ITEM` of this protocol's calls; escaped, as it stands.
-fn split_id(id: &str) -> (&str, Option<&str>) {
-    match id.split_once('|') {
-        Some((call, item)) => (call, Some(item)),
-        None => (id, None),
-    }
-}
-
-/// The id of another model's call, as this protocol takes it: letters, digits, `_`
-/// and `-`, no longer than 64. What is cut off is hashed, so that two ids stay two.
-/// Given and returned escaped.
-pub(crate) fn foreign_call_id(id: &str) -> String {
-    let id = unescape(id);
-    // Another model of this protocol: the item is that model's.
-    let call = match id.split_once('|') {
-        Some((call, item)) if item.starts_with("fc_") => call,
-        _ => &id,
-    };
-    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
-    if !call.is_empty() && call.len() <= MAX_ID && call.chars().all(fits) {
-        return call.to_owned();
-    }
-    let kept = call.chars().take(MAX_ID - 17);
-    let kept: String = kept.map(|c| if fits(c) { c } else { '_' }).collect();
-    format!("{kept}_{}", hash(call))
-}
-
-/// 16 digits that tell ids of one conversation apart (FNV-1a).
-fn hash(text: &str) -> String {
-    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
-    format!("{hash:016x}")
 }
 
 /// The text of an answer other than 2xx.

@@ -7,6 +7,8 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::Responses;
+use crate::ids::{MAX_ID, foreign_call_id, hash};
+use adapter_support::Protocol;
 
 /// Pictures of a test: named after their attachment.
 struct Rendered(Vec<(String, Option<u32>, Option<u32>)>);
@@ -543,4 +545,44 @@ fn what_a_server_says_of_a_refusal_is_kept() {
         assert_eq!(error_text(status, body), text);
     }
     assert!(error_text(500, &"é".repeat(1 << 20)).chars().count() < MAX_ERROR + 40);
+}
+
+#[test]
+fn every_route_of_the_catalogue_can_be_called_and_so_can_the_manual_s() {
+    let catalogue: Value = serde_json::from_str(Responses::CATALOGUE).unwrap();
+    let mut providers: serde_json::Map<_, _> = catalogue
+        .as_object()
+        .unwrap()
+        .keys()
+        .map(|route| (route.clone(), json!({})))
+        .collect();
+    assert!(providers.contains_key("openai"));
+    let own = json!({
+        "api": "openai-responses", "baseURL": "https://eu.api.openai.com/v1",
+        "apiKeyEnv": "OPENAI_EU_KEY", "reasoning": "medium",
+        "models": [{"id": "gpt-5.5", "contextWindow": 400_000, "maxTokens": 128_000,
+            "input": ["text", "image"],
+            "reasoningEfforts": {"off": "none", "low": "low", "medium": "medium", "high": "high", "xhigh": "xhigh"}}],
+    });
+    let local = json!({
+        "api": "openai-responses", "baseURL": "http://127.0.0.1:11434/v1",
+        "compat": {"supportsDeveloperRole": false},
+        "models": [{"id": "gpt-oss:20b", "contextWindow": 131_072, "maxTokens": 16_384,
+            "reasoningEfforts": {"low": "low", "medium": "medium", "high": "high"}}],
+    });
+    providers.insert("openai-eu".to_owned(), own);
+    providers.insert("local".to_owned(), local);
+    let config = json!({ "providers": providers }).to_string();
+    let mut adapter = Adapter::<Responses>::new(&config).unwrap();
+    for route in adapter.list_routes() {
+        let route: Value = serde_json::from_str(&route).unwrap();
+        assert_eq!(route.get("problem"), None);
+        let models = route["models"].as_array().unwrap();
+        assert!(!models.is_empty());
+        for model in models {
+            let mut request = request(model["id"].as_str().unwrap(), &[hello()]);
+            request.config.provider = route["provider"].as_str().unwrap().to_owned();
+            adapter.open(&request, &mut Rendered(Vec::new())).unwrap();
+        }
+    }
 }

@@ -176,7 +176,8 @@ async fn chunks(protocol: Protocol, at_once: usize) -> Result<()> {
         anyhow::ensure!(taken >= CHUNKS && assembler.blocks().len() == 1);
         let floor = parse(&events);
         if round > 0 {
-            rounds.push((ours / f64::from(taken), floor / f64::from(taken)));
+            let taken = taken as f64;
+            rounds.push((ours / taken, floor / taken));
         }
     }
     let name = format!("a chunk of {}, {at_once} in a piece", protocol.component());

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use dsh_check::Finding;
-use dsh_model::Served;
+use dsh_model::{Route, Served};
 use dsh_plugin::{Engine, EngineConfig, Mounted};
 use dsh_profile::{
     Composition, CredentialStore, Environment, Home, Inputs, Packages, Profile, Row, Scope,
@@ -82,6 +82,12 @@ pub(super) fn compose(place: &Place, inherited: &Environment, profile: &Profile)
                 .iter()
                 .map(|problem| Finding::wrong(&problem.message)),
         );
+        found.extend(rows.unserved.iter().map(|one| {
+            Finding::wrong(format_args!(
+                "provider {} cannot be called: {}",
+                one.provider, one.problem
+            ))
+        }));
         found.extend(projections::faults(rows).iter().map(Finding::warning));
         let idle = rows
             .rows
@@ -129,6 +135,14 @@ pub(super) fn mounted(
         match outcome {
             Ok(mounted) => {
                 found.push(Finding::ok(format_args!("row {} mounts", row.id)));
+                let routes = mounted.routes().iter();
+                let routes = routes.filter_map(|text| Route::parse(text).ok());
+                found.extend(routes.filter_map(|route| {
+                    let (provider, problem) = (route.provider, route.problem?);
+                    Some(Finding::wrong(format_args!(
+                        "provider {provider} cannot be called: {problem}"
+                    )))
+                }));
                 mounts.push((row, mounted));
             }
             Err(fault) => {

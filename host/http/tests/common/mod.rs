@@ -50,10 +50,18 @@ pub(crate) fn through(variables: &[(&str, String)]) -> Client {
 /// Runs a test in a process of its own, whose SSL_CERT_FILE is the certificate of the authority
 /// that the test gets: what a process trusts is read once, from its environment.
 pub(crate) fn trusting<F: Future<Output = ()>>(name: &str, test: impl FnOnce(Authority) -> F) {
+    trusting_by("SSL_CERT_FILE", name, test);
+}
+
+/// The same by `SSL_CERT_FILE`, or by `SSL_CERT_DIR` with the certificate in it.
+pub(crate) fn trusting_by<F: Future<Output = ()>>(
+    variable: &str,
+    name: &str,
+    test: impl FnOnce(Authority) -> F,
+) {
     const MARK: &str = "DSH_TEST_TRUSTING";
-    if std::env::var_os(MARK).is_some() {
+    if let Some(file) = std::env::var_os(MARK) {
         let authority = Authority::new();
-        let file = std::env::var_os("SSL_CERT_FILE").unwrap();
         std::fs::write(file, authority.pem()).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -61,15 +69,23 @@ pub(crate) fn trusting<F: Future<Output = ()>>(name: &str, test: impl FnOnce(Aut
             .unwrap();
         return runtime.block_on(test(authority));
     }
-    let file = std::env::temp_dir().join(format!("dsh-{}-{name}.pem", std::process::id()));
+    let folder = std::env::temp_dir().join(format!("dsh-{}-{name}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("root.pem");
+    let named = if variable == "SSL_CERT_DIR" {
+        &folder
+    } else {
+        &file
+    };
     let out = std::process::Command::new(std::env::current_exe().unwrap())
         .args([name, "--exact", "--nocapture"])
-        .env("SSL_CERT_FILE", &file)
+        .env_remove("SSL_CERT_FILE")
         .env_remove("SSL_CERT_DIR")
-        .env(MARK, "1")
+        .env(variable, named)
+        .env(MARK, &file)
         .output()
         .unwrap();
-    let _ = std::fs::remove_file(&file);
+    let _ = std::fs::remove_dir_all(&folder);
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     assert!(
         out.status.success() && text(&out.stdout).contains("1 passed"),

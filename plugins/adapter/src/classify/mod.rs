@@ -104,9 +104,10 @@ pub fn of_text(text: &str) -> &'static str {
         "QUOTA"
     } else if number(|n| n == "429") || any(&BUSY[..5]) {
         "RATE_LIMIT"
-    } else if number(|n| n == "413") || any(TOO_LARGE) {
-        "INVALID_REQUEST"
-    } else if number(|n| n == "400") || any(&["invalid request", "invalid_request"]) {
+    } else if number(|n| n == "413" || n == "400")
+        || any(TOO_LARGE)
+        || any(&["invalid request", "invalid_request"])
+    {
         "INVALID_REQUEST"
     } else if number(|n| n.len() == 3 && n.starts_with('5')) || any(TROUBLE) {
         "SERVER"

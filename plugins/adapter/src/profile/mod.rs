@@ -9,6 +9,7 @@ mod catalogue;
 mod compat;
 mod model;
 mod read;
+mod values;
 
 use guest_support::json::{Object, array, quote};
 use guest_support::{Error, error};

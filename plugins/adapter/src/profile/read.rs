@@ -2,9 +2,12 @@
 //! by its name. Nothing is guessed: a key that nobody knows is refused, as the
 //! person who wrote it expects something of it.
 
+use std::borrow::Cow;
+
 use guest_support::json::{Json, text};
 
 use super::model::LEVELS;
+use super::values::{known_keys, one_of, string, timeout, tokens, whole};
 use super::{
     Budgets, Cache, Catalogue, Compat, Efforts, IDLE_TIMEOUT_MS, Model, PictureBounds, Profile,
     Switch,
@@ -12,9 +15,6 @@ use super::{
 
 const CONTEXT_WINDOW: u64 = 262_144;
 const MAX_TOKENS: u32 = 32_768;
-/// What a timer of the host can hold.
-const MAX_TIMEOUT_MS: u64 = 2_147_483_647;
-
 const KEYS: &[&str] = &[
     "apiKeyEnv",
     "displayName",
@@ -48,22 +48,6 @@ const MODEL_KEYS: &[&str] = &[
     "input",
     "reasoningEfforts",
     "compat",
-];
-
-/// Keys that were, and what took their place.
-const GONE: &[(&str, &str)] = &[
-    (
-        "provider",
-        "the key under `providers` is the provider's id: name the profile by it",
-    ),
-    (
-        "maxRetries",
-        "write `retryPolicy: {mode: normal, maxRetries: N}`",
-    ),
-    (
-        "maxRetryDelayMs",
-        "write `retryPolicy: {mode: normal, backoff: {maxDelayMs: N}}`",
-    ),
 ];
 
 const TRANSPORTS: &[&str] = &["sse", "websocket", "websocket-cached", "auto"];
@@ -336,12 +320,7 @@ fn efforts_of(json: Json<'_>) -> Result<Option<Efforts>, String> {
     }
     let levels: Vec<_> = LEVELS
         .into_iter()
-        .filter_map(|level| {
-            Some((
-                level,
-                json.get(level)?.string().map(|text| text.into_owned()),
-            ))
-        })
+        .filter_map(|level| Some((level, json.get(level)?.string().map(Cow::into_owned))))
         .collect();
     if !levels.iter().any(|(level, _)| *level != "off") {
         return Err(format!(
@@ -426,90 +405,6 @@ fn pictures(json: Json<'_>) -> Result<PictureBounds, String> {
         pixels: tokens(json, "requestImagePixelBudget")?.unwrap_or(default.pixels),
         bytes: tokens(json, "requestImageMaxBytes")?.unwrap_or(default.bytes),
     })
-}
-
-/// Refuses keys that nobody knows, those that were, and nulls.
-fn known_keys(json: Json<'_>, keys: &[&str], at: &str) -> Result<(), String> {
-    let path = |name: &str| match at {
-        "" => name.to_owned(),
-        at => format!("{at}.{name}"),
-    };
-    for (name, value) in json.members() {
-        if let Some((_, instead)) = GONE.iter().find(|(gone, _)| at.is_empty() && *gone == name) {
-            return Err(format!("{name} is no key any more: {instead}"));
-        }
-        if !keys.contains(&name) {
-            return Err(format!(
-                "{} is no key: there are {}",
-                path(name),
-                keys.join(", ")
-            ));
-        }
-        if value.raw() == "null" {
-            return Err(format!("{} is null: leave it out, or set it", path(name)));
-        }
-    }
-    Ok(())
-}
-
-fn string(json: Json<'_>, key: &str) -> Result<Option<String>, String> {
-    json.get(key)
-        .map(|value| {
-            value
-                .string()
-                .filter(|text| !text.trim().is_empty())
-                .map(|text| text.into_owned())
-                .ok_or_else(|| format!("{key} must be a text that is not empty"))
-        })
-        .transpose()
-}
-
-fn one_of(json: Json<'_>, key: &str, texts: &[&str]) -> Result<Option<String>, String> {
-    json.get(key)
-        .map(|value| {
-            value
-                .string()
-                .filter(|text| texts.contains(&&**text))
-                .map(|text| text.into_owned())
-                .ok_or_else(|| format!("{key} must be one of {}", texts.join(", ")))
-        })
-        .transpose()
-}
-
-/// A whole number from 1 to `max`.
-fn whole(json: Json<'_>, key: &str, max: u64) -> Result<Option<u64>, String> {
-    json.get(key)
-        .map(|value| {
-            value
-                .whole()
-                .filter(|number| (1..=max).contains(number))
-                .ok_or_else(|| {
-                    format!(
-                        "{key} must be a whole number above 0, and no more than {}",
-                        max.min((1 << 53) - 1)
-                    )
-                })
-        })
-        .transpose()
-}
-
-/// Milliseconds above 0, a part of one counted as one.
-fn timeout(json: Json<'_>, key: &str) -> Result<Option<u64>, String> {
-    json.get(key)
-        .map(|value| {
-            value
-                .number()
-                .filter(|ms| *ms > 0.0 && *ms <= MAX_TIMEOUT_MS as f64)
-                .map(|ms| ms.ceil() as u64)
-                .ok_or_else(|| {
-                    format!("{key} must be milliseconds above 0, and no more than {MAX_TIMEOUT_MS}")
-                })
-        })
-        .transpose()
-}
-
-fn tokens(json: Json<'_>, key: &str) -> Result<Option<u32>, String> {
-    Ok(whole(json, key, u32::MAX.into())?.map(|number| number as u32))
 }
 
 #[cfg(test)]
