@@ -117,7 +117,7 @@ fn nothing_that_hangs_behind_a_picture_is_kept() {
 }
 
 #[test]
-fn what_is_transparent_stays_so_and_its_hidden_colour_does_not_bleed() {
+fn what_is_transparent_stays_so() {
     let (_home, pictures) = fresh();
     for name in ["clear.png", "clear.webp"] {
         let put = pictures.put(&sample(name), None).unwrap();
@@ -137,6 +137,26 @@ fn what_is_transparent_stays_so_and_its_hidden_colour_does_not_bleed() {
             image.get_pixel(4, 3)
         );
     }
+}
+
+#[test]
+fn a_hidden_colour_does_not_bleed_into_the_edge_of_what_is_seen() {
+    let (_home, pictures) = fresh();
+    let mut image = RgbaImage::from_pixel(24, 12, Rgba([0, 255, 0, 0]));
+    for (x, _, pixel) in image.enumerate_pixels_mut() {
+        if x >= 5 {
+            *pixel = Rgba([RED[0], RED[1], RED[2], 255]);
+        }
+    }
+    let put = pictures.put(&png(&image.into()), None).unwrap();
+    let bounds = Bounds {
+        max_pixels: Some(72),
+        max_bytes: None,
+    };
+    let variant = pictures.render(&put.attachment_id, bounds).unwrap();
+    let edge = seen(&variant.bytes).get_pixel(2, 3);
+    assert!((1..255).contains(&edge.0[3]), "{edge:?}");
+    assert!(near(edge, RED), "{edge:?}");
 }
 
 #[test]
