@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use dsh_session::Kind;
-use mock_provider::Mock;
+use mock_provider::{Mock, Protocol, Speech};
 use serde_json::{Value, json};
 
 use crate::support::{Scratch, data, root, say};
@@ -261,5 +261,62 @@ fn a_tool_shows_a_picture_to_a_model_that_sees_and_says_why_not_to_another() {
             );
             assert!(!objects(&scratch).exists());
         }
+    }
+}
+
+#[test]
+fn every_protocol_sends_what_was_attached_and_what_a_tool_showed() {
+    for protocol in [
+        Protocol::Completions,
+        Protocol::Responses,
+        Protocol::Messages,
+    ] {
+        let scratch = Scratch::new();
+        placed(&scratch, "palette.png", "a.png");
+        placed(&scratch, "clear.png", "b.png");
+        let mock = Mock::with(move |request| {
+            let body: Value = serde_json::from_slice(&request.body).unwrap();
+            let answered = ["function_call_output", "tool_result", r#""role":"tool""#]
+                .iter()
+                .any(|mark| body.to_string().contains(mark));
+            let speech = if body["tools"].as_array().is_none_or(Vec::is_empty) {
+                Speech::new("A title")
+            } else if answered {
+                Speech::new("Seen.")
+            } else {
+                Speech::new("").call("read_image", r#"{"file_path":"b.png"}"#)
+            };
+            speech.answer(protocol)
+        });
+        let profile = json!({
+            "api": protocol.api(),
+            "baseURL": protocol.base(&mock.base_url()),
+            "apiKeyEnv": "E2E_KEY",
+            "models": [{"id": "m1", "input": ["text", "image"]}],
+        });
+        let settings = json!({"llm-pi-ai": {"providers": {"acme": profile}}});
+        scratch.write_home("settings.yaml", &settings.to_string());
+        let dsh = scratch.dsh().env("E2E_KEY", "sk-e2e").headless();
+        let ended = dsh
+            .args(["--model", "acme/m1", "--attach", "a.png", "Look"])
+            .run();
+        ended.answered("Seen.");
+        let record = scratch.record();
+        let result = data(record.of(&Kind::ToolResult)[0]);
+        let shown = &result["message"]["content"][0]["content"][1]["attachment"];
+        let base64 =
+            |attachment: &Value| BASE64.encode(fs::read(object(&scratch, attachment)).unwrap());
+        let (first, second) = (base64(&attachments(&scratch)[0]), base64(shown));
+        let bodies: Vec<String> = mock
+            .requests()
+            .iter()
+            .map(|request| String::from_utf8_lossy(&request.body).into_owned())
+            .filter(|body| body.contains("read_image"))
+            .collect();
+        assert_eq!(bodies.len(), 2, "{protocol:?}");
+        assert!(bodies[0].contains(&first), "{protocol:?}: {}", bodies[0]);
+        assert!(!bodies[0].contains(&second), "{protocol:?}");
+        assert!(bodies[1].contains(&first), "{protocol:?}: {}", bodies[1]);
+        assert!(bodies[1].contains(&second), "{protocol:?}: {}", bodies[1]);
     }
 }
