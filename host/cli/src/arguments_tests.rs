@@ -104,7 +104,7 @@ fn what_means_nothing_is_one_line_that_says_why() {
             &["--max-turns=3", "x"],
             "error: unknown option '--max-turns'",
         ),
-        (&["--attach", "f", "x"], "error: unknown option '--attach'"),
+        (&["--atach", "f", "x"], "error: unknown option '--atach'"),
         (
             &["--verbose=1", "x"],
             "error: option '--verbose' takes no value",

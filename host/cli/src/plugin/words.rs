@@ -293,7 +293,7 @@ pub(super) static VERBS: [Verb; 14] = [
                or something else comes out than is expected. docs/plugins.md has the files' shape.",
         examples: &[
             "dsh plugin replay llm-deepseek --request request.json --response response.sse",
-            "dsh plugin replay --json ./my-adapter.wasm --request request.json --response response.sse",
+            "dsh plugin replay --json ./my.wasm --request request.json --response response.sse",
         ],
         flags: &[&REPLAY],
         words: (1, 1),

@@ -81,10 +81,11 @@ fn json_of_a_failed_run_has_its_error() {
     let object = object(&ended);
     assert_eq!((ended.code, &object["reason"]), (Some(1), &json!("error")));
     let error = &object["error"];
+    // The failure as it came; what only dsh knows stands behind it for people.
     assert_eq!(
         ended.stderr,
         format!(
-            "dsh: {}: {}\n",
+            "dsh: {}: {}; it was given DEEPSEEK_API_KEY of the environment\n",
             error["code"].as_str().unwrap(),
             error["message"].as_str().unwrap()
         )
