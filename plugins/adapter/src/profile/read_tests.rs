@@ -21,7 +21,8 @@ const SWITCHES: &[Switch] = &[
     },
 ];
 
-const SHIPPED: &str = r#"{"known": {
+const SHIPPED: &str = r#"{
+"known": {
     "displayName": "Known", "baseURL": "https://known.example/v1", "credential": "KNOWN_KEY",
     "headers": {"x-a": "1", "x-b": "2"}, "compat": {"a": true},
     "models": [
