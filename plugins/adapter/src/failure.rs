@@ -31,7 +31,12 @@ impl Failure {
     /// With what an answer's status and headers tell beside its body.
     #[must_use]
     pub fn of_response(mut self, status: u16, headers: &[(String, String)]) -> Self {
-        self.status = Some(status);
+        // The log has no place for a status that HTTP does not know: said in words.
+        if (100..=599).contains(&status) {
+            self.status = Some(status);
+        } else if !self.message.contains(&status.to_string()) {
+            self.message = format!("{} (HTTP status {status})", self.message);
+        }
         self.retry_after_ms = retry_after_ms(headers);
         self.request_id = ["x-request-id", "request-id", "x-deepseek-request-id"]
             .into_iter()

@@ -41,6 +41,19 @@ fn retry_after_is_seconds_or_a_date_against_the_response_s_own() {
 }
 
 #[test]
+fn a_status_that_http_does_not_know_is_said_in_words() {
+    for (status, message, kept, expected) in [
+        (599, "no", Some(599), "no"),
+        (999, "no", None, "no (HTTP status 999)"),
+        (600, "600: no", None, "600: no"),
+        (99, "no", None, "no (HTTP status 99)"),
+    ] {
+        let failure = Failure::new("SERVER", message).of_response(status, &[]);
+        assert_eq!((failure.status, failure.message.as_str()), (kept, expected));
+    }
+}
+
+#[test]
 fn a_failure_says_what_is_known_and_no_more() {
     let plain = Failure::new("SERVER", "it \"broke\"");
     assert_eq!(
