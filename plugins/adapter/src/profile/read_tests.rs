@@ -451,3 +451,20 @@ fn an_effort_is_the_model_s_or_refused() {
     );
     assert_eq!(plain.model("x").unwrap_err().message, "acme has no model x");
 }
+
+#[test]
+fn a_header_that_the_client_makes_itself_is_a_problem_of_its_profile() {
+    for name in [
+        "host",
+        "Content-Length",
+        "TE",
+        "Proxy-Authorization",
+        "accept-encoding",
+    ] {
+        let why = written(&json!({"headers": {name: "x"}})).unwrap_err();
+        assert!(why.starts_with(&format!("headers.{name} is made")), "{why}");
+    }
+    for name in ["x-host", "authorization", "user-agent", "accept"] {
+        written(&json!({"headers": {name: "x"}})).unwrap();
+    }
+}
