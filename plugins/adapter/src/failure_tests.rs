@@ -69,3 +69,26 @@ fn a_failure_says_what_is_known_and_no_more() {
         r#"{"type":"finish","reason":{"kind":"error","failure":{"message":"it \"broke\"","code":"SERVER","status":503,"providerRetryAfterMs":2000,"requestId":"r1"}}}"#
     );
 }
+
+#[test]
+fn what_a_body_escapes_without_need_is_shown_as_it_is() {
+    for (text, shown) in [
+        (r"plain \ text", r"plain \ text"),
+        (r"no: sk\/a\u002Bb\u003d\u003D", "no: sk/a+b=="),
+        // What must be escaped, what is no escape, and what is no character of a key.
+        (
+            r#"{"a":"\u0022\u005c\"\n\u0020\u00e9\ud800"}"#,
+            r#"{"a":"\u0022\u005c\"\n\u0020\u00e9\ud800"}"#,
+        ),
+        (r"\u+041 \u00", r"\u+041 \u00"),
+        (r"\u00é1", r"\u00é1"),
+        (r"\\u0041\\/", r"\\u0041\\/"),
+        (r"\\\u0041", r"\\A"),
+        (r"\", r"\"),
+    ] {
+        assert_eq!(unescaped(text), shown, "{text}");
+        let finish: serde_json::Value =
+            serde_json::from_str(&finish_error(&Failure::new("SERVER", text))).unwrap();
+        assert_eq!(finish["reason"]["failure"]["message"], shown);
+    }
+}
