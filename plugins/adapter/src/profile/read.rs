@@ -53,7 +53,7 @@ const MODEL_KEYS: &[&str] = &[
 const TRANSPORTS: &[&str] = &["sse", "websocket", "websocket-cached", "auto"];
 
 /// What a protocol brings to its profiles.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub struct Protocol {
     /// Its name.
     pub api: &'static str,

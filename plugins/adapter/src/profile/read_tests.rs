@@ -35,7 +35,7 @@ fn read(provider: &str, profile: &Value) -> Result<Profile, String> {
     let speaks = Protocol {
         api: "openai-completions",
         switches: SWITCHES,
-        catalogue: Catalogue(SHIPPED),
+        catalogue: Catalogue::new(SHIPPED),
     };
     Profile::read(
         provider,
