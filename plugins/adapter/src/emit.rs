@@ -3,10 +3,11 @@
 //! usage before the end, the replay state and what an end means are made here.
 
 use guest_support::json::{Json, Object, array, escape, quote};
+use guest_support::words::start;
 
 use crate::arguments;
 use crate::classify;
-use crate::failure::{Failure, finish_error};
+use crate::failure::{Failure, MAX_MESSAGE, finish_error};
 
 /// What a block holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -378,6 +379,7 @@ impl Emitter {
     /// The attempt failed, and this is what is known of it: classified by its
     /// words.
     pub fn fail(&mut self, text: &str) {
+        let text = start(text, MAX_MESSAGE);
         self.fail_as(&Failure::new(classify::of_text(text), text));
     }
 
