@@ -17,6 +17,8 @@ use dsh_plugin::port::{self, Picture};
 use dsh_profile::Home;
 use tokio::sync::Semaphore;
 
+use crate::regular;
+
 /// The attachments of a home. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Attachments {
@@ -128,13 +130,7 @@ impl dsh_model::Pictures for Attachments {
 /// The content of a file that is to be attached.
 pub(crate) fn content(path: &Path) -> Result<Vec<u8>, String> {
     use std::io::Read;
-    let file = std::fs::File::open(path).map_err(|error| format!("cannot open it: {error}"))?;
-    let metadata = file
-        .metadata()
-        .map_err(|error| format!("cannot look at it: {error}"))?;
-    if !metadata.is_file() {
-        return Err("it is not a file".to_owned());
-    }
+    let file = regular::open(path).map_err(|error| format!("cannot open it: {error}"))?;
     let mut content = Vec::new();
     // One byte more than is taken shows what is too large.
     file.take(dsh_picture::MAX_FILE + 1)

@@ -161,6 +161,9 @@ impl LlmStream {
                 if let Some(to) = &response.redirect {
                     return Err(moved(&route.provider, response.status, to));
                 }
+                if !(100..600).contains(&response.status) {
+                    return Err(no_status(&route.provider, response.status));
+                }
                 let (ctx, attempt) = self.attempt()?;
                 attempt
                     .head(&ctx, response.status, response.headers)
@@ -406,6 +409,14 @@ fn moved(route: &str, status: u16, to: &str) -> LlmFailure {
         status: Some(status),
         ..LlmFailure::new(&format!("HTTP_{status}"), text)
     }
+}
+
+/// HTTP leaves open what it means, and a failure cannot carry it as its status.
+fn no_status(route: &str, status: u16) -> LlmFailure {
+    let text = format!(
+        "the provider {route} answered with the status {status}, which HTTP does not have; see whether its baseURL leads to a model server"
+    );
+    LlmFailure::new(&format!("HTTP_{status}"), text)
 }
 
 fn failed(error: &HttpError) -> EndCause {

@@ -236,6 +236,20 @@ async fn a_redirect_is_not_followed_and_says_where_it_leads() {
 }
 
 #[tokio::test]
+async fn a_status_that_http_does_not_have_is_said() {
+    for status in [600, 999] {
+        let mock = Mock::start(vec![Answer::new(status, "")]);
+        let script = send_to(&mock);
+        let (mut stream, _) = stream(script.clone(), &mock).await;
+        let chunks = drain(&mut stream).await;
+        assert_eq!(ending(&chunks), format!("error HTTP_{status}"));
+        let text = chunks[0].as_str();
+        assert!(text.contains(&format!("the status {status}")), "{text}");
+        assert_eq!(log(&script), ["open", "close"]);
+    }
+}
+
+#[tokio::test]
 async fn an_adapter_that_refuses_or_breaks_ends_the_stream() {
     let mock = Mock::start(vec![Answer::sse(format!("{TEXT}\n"))]);
     let refused = plain().system(Some(String::from("refuse")));
