@@ -191,6 +191,22 @@ mod tests {
     }
 
     #[test]
+    fn an_error_s_words_are_cut_before_anybody_searches_them() {
+        let long = "x".repeat(MAX_MESSAGE);
+        for error in [
+            format!(r#"{{"message":"{long} quota exceeded"}}"#),
+            format!(r#"{{"code":"{long}","message":"quota exceeded"}}"#),
+            format!(r#""{long} quota exceeded""#),
+            format!(r#"[1,"{long} quota exceeded"]"#),
+        ] {
+            let (message, detail) = error_words(Json::parse(&error).unwrap());
+            assert!(message.is_none_or(|message| message.len() <= MAX_MESSAGE));
+            assert_eq!(detail.len(), MAX_MESSAGE);
+            assert_eq!(classify::of_text(&detail), "PI_AI_ERROR");
+        }
+    }
+
+    #[test]
     fn fields_comments_and_nothing_are_a_stream() {
         for body in [
             "",
