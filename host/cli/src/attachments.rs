@@ -5,6 +5,8 @@
 //! up while it waits for its turn is out of the queue; what has begun ends by
 //! itself, as it leaves nothing but a file that may be there.
 
+mod check;
+
 use std::path::Path;
 use std::sync::Arc;
 
@@ -18,6 +20,8 @@ use dsh_profile::Home;
 use tokio::sync::Semaphore;
 
 use crate::regular;
+
+pub(crate) use check::check;
 
 /// The attachments of a home. Cheap to clone.
 #[derive(Clone)]
