@@ -302,6 +302,32 @@ async fn a_provider_that_quotes_the_key_does_not_get_it_into_the_log() {
 }
 
 #[tokio::test]
+async fn a_key_that_was_written_into_a_header_is_kept_out_too() {
+    for (name, value) in [
+        ("Authorization", "Bearer sk-written-01"),
+        ("X-Api-Key", "sk-written-01"),
+        ("x-note", "sk-written-01"),
+    ] {
+        let line = r#"{"type":"finish","reason":{"kind":"error","failure":{"message":"bad sk-written-01, sk-test-1","code":"AUTH"}}}"#;
+        let mock = Mock::start(vec![Answer::sse(format!("{line}\n"))]);
+        let mut script = send_to(&mock);
+        let Some(Action::Send(request)) = script.actions.front_mut() else {
+            panic!("it sends first")
+        };
+        request.headers.push((name.to_owned(), value.to_owned()));
+        let (mut stream, _) = stream(script, &mock).await;
+        let chunks = drain(&mut stream).await;
+        let kept = if name == "x-note" {
+            value
+        } else {
+            "[credential]"
+        };
+        let says = format!("bad {kept}, [credential]");
+        assert!(chunks[0].as_str().contains(&says), "{:?}", chunks[0]);
+    }
+}
+
+#[tokio::test]
 async fn an_attempt_may_send_more_than_once_and_its_last_response_counts() {
     let mock = Mock::start(vec![
         Answer::new(404, ""),
