@@ -62,7 +62,8 @@ fn unread_roots(get: impl Fn(&str) -> Option<OsString>) -> Vec<Finding> {
     file.chain(folders)
         .filter_map(|(name, path, problem, wanted)| {
             Some(Finding::warning(format_args!(
-                "{name} names {path:?}, which {}, so it makes nobody trusted; let it name {wanted}, or unset it",
+                "{name} names \"{}\", which {}, so it makes nobody trusted; let it name {wanted}, or unset it",
+                path.display(),
                 problem?
             )))
         })
@@ -114,16 +115,18 @@ mod tests {
         ] {
             let found = told(name, value.clone().into_os_string());
             let Some(says) = says else {
-                assert_eq!(found, [], "{name} {value:?}");
+                assert_eq!(found, [], "{name} {}", value.display());
                 continue;
             };
             let [one] = &found[..] else {
-                panic!("{name} {value:?}: {found:?}")
+                panic!("{name} {}: {found:?}", value.display())
             };
             assert_eq!(one.level, Level::Warning);
             assert!(
-                one.what
-                    .starts_with(&format!("{name} names {value:?}, which {says}")),
+                one.what.starts_with(&format!(
+                    "{name} names \"{}\", which {says}",
+                    value.display()
+                )),
                 "{}",
                 one.what
             );
