@@ -7,13 +7,13 @@
 //! adapter itself.
 
 use async_trait::async_trait;
-use dsh_http::{Allowed, Origin, Reach};
+use dsh_http::{Allowed, Header, Origin, Reach};
 use dsh_model::{
     Adapter, Attempt, CallConfig, CallContext, ComponentAdapter, GenerateRequest, LlmFailure,
     Models, Prepared, Route, RouteGrant,
 };
 use dsh_profile::{Endpoint, Unserved};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::boot::Mount;
 
@@ -33,7 +33,11 @@ impl Offer {
             return Ok(None);
         };
         let granted = mount.mounted.grants().routes();
-        let Granted { grants, refused } = route_grants(&mount.row.endpoints, granted)?;
+        let Granted {
+            grants,
+            mut refused,
+        } = route_grants(&mount.row.endpoints, granted)?;
+        refused.extend(refused_headers(&mount.row.config));
         let adapter = Barred { adapter, refused };
         Ok(Some(Self { adapter, grants }))
     }
@@ -122,6 +126,43 @@ pub(crate) fn problems(models: &Models) -> Vec<(String, String)> {
         .collect()
 }
 
+/// The headers that people wrote, of each provider of a row's config: provider, name
+/// and value. An empty one takes a header away, and is not sent.
+fn headers(config: &Value) -> impl Iterator<Item = (&str, &str, &str)> {
+    let providers = config["providers"].as_object().into_iter().flatten();
+    providers.flat_map(|(provider, profile)| {
+        let headers = profile["headers"].as_object().into_iter().flatten();
+        headers.filter_map(move |(name, value)| {
+            let value = value.as_str().filter(|value| !value.is_empty())?;
+            Some((provider.as_str(), name.as_str(), value))
+        })
+    })
+}
+
+/// Providers whose requests would be refused for a header, and why.
+pub(crate) fn refused_headers(config: &Value) -> Vec<(String, String)> {
+    let refused = |(provider, name, value): (&str, &str, &str)| {
+        let why = Header::new(name, value).refusal()?;
+        Some((
+            provider.to_owned(),
+            format!("its headers: {why}; take it out"),
+        ))
+    };
+    headers(config).filter_map(refused).collect()
+}
+
+/// Headers that hold a key themselves: provider and header. Only what is named by
+/// reference is kept out of messages.
+pub(crate) fn keys_in_headers(config: &Value) -> Vec<(String, String)> {
+    const OF_KEYS: [&str; 4] = ["authorization", "x-api-key", "api-key", "x-goog-api-key"];
+    let own = headers(config).filter(|(_, name, value)| {
+        let of_keys = OF_KEYS.iter().any(|key| name.eq_ignore_ascii_case(key));
+        of_keys && !value.contains("{credential}")
+    });
+    own.map(|(provider, name, _)| (provider.to_owned(), name.to_owned()))
+        .collect()
+}
+
 /// Where a row's routes may go.
 #[derive(Debug)]
 struct Granted {
@@ -181,6 +222,30 @@ fn route_grants(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// `providers.p.headers`, why it is refused, and whether it holds a key itself.
+    #[test]
+    fn a_header_that_is_not_sent_costs_its_provider_and_a_key_in_one_is_seen() {
+        for (name, value, refused, key) in [
+            ("Host", "x", true, false),
+            ("content-length", "1", true, false),
+            ("host", "", false, false),
+            ("x-team", "a\nb", true, false),
+            ("x team", "a", true, false),
+            ("x-team", "a", false, false),
+            ("Authorization", "Bearer sk-in-it", false, true),
+            ("authorization", "Bearer {credential}", false, false),
+            ("x-api-key", "", false, false),
+            ("X-Api-Key", "sk-in-it", false, true),
+        ] {
+            let config = json!({"providers": {"p": {"headers": {name: value}}, "q": {}}});
+            let found = refused_headers(&config);
+            assert_eq!(found.len(), usize::from(refused), "{name}: {found:?}");
+            let keys = keys_in_headers(&config);
+            assert_eq!(keys.len(), usize::from(key), "{name}: {keys:?}");
+            assert!(!format!("{found:?} {keys:?}").contains("sk-in-it"));
+        }
+    }
 
     fn granted(provider: &str, origins: &[&str]) -> dsh_plugin::RouteGrant {
         dsh_plugin::RouteGrant {

@@ -14,6 +14,7 @@ use futures_util::future::join_all;
 
 use crate::boot::{Place, mount_row, runs_all_the_same};
 use crate::credentials::place_of;
+use crate::models;
 use crate::projections;
 use crate::run::text;
 
@@ -82,12 +83,7 @@ pub(super) fn compose(place: &Place, inherited: &Environment, profile: &Profile)
                 .iter()
                 .map(|problem| Finding::wrong(&problem.message)),
         );
-        found.extend(rows.unserved.iter().map(|one| {
-            Finding::wrong(format_args!(
-                "provider {} cannot be called: {}",
-                one.provider, one.problem
-            ))
-        }));
+        found.extend(rows.unserved.iter().map(Finding::wrong));
         found.extend(projections::faults(rows).iter().map(Finding::warning));
         let idle = rows
             .rows
@@ -143,6 +139,7 @@ pub(super) fn mounted(
                         "provider {provider} cannot be called: {problem}"
                     )))
                 }));
+                found.extend(headers(row));
                 mounts.push((row, mounted));
             }
             Err(fault) => {
@@ -159,6 +156,25 @@ pub(super) fn mounted(
         ("model", model(place, inherited, &rows, &mounts)),
         ("tools", tools(&mounts)),
     ]
+}
+
+/// Of the headers that people wrote for a row's providers.
+fn headers(row: &Row) -> Vec<Finding> {
+    let refused = models::refused_headers(&row.config).into_iter();
+    let refused = refused.map(|(provider, problem)| {
+        Finding::wrong(format_args!(
+            "provider {provider} cannot be called: {problem}"
+        ))
+    });
+    let keys = models::keys_in_headers(&row.config).into_iter();
+    let keys = keys.map(|(provider, header)| {
+        Finding::warning(format_args!(
+            "provider {provider}: the header {header} holds a value itself, which is shown where the \
+             provider repeats it; keep the key with `dsh credentials set NAME`, and write \
+             apiKeyEnv: NAME and '{{credential}}' in its place"
+        ))
+    });
+    refused.chain(keys).collect()
 }
 
 type Tried<'a> = Vec<(&'a Row, Result<Mounted, crate::unusable::Fault>)>;

@@ -120,7 +120,8 @@ pub(super) fn listing(place: &Place, name: &str) -> Result<Listing, Failure> {
     }
     let known = |listing: &Listing, id: &str| listing.providers.iter().any(|one| one.id == id);
     for one in &rows.unserved {
-        if !known(&listing, &one.provider) {
+        // Beside the row that has its name, which comes first.
+        if one.taken_by.is_some() || !known(&listing, &one.provider) {
             listing.providers.push(Provider::unserved(one));
         }
     }
@@ -212,7 +213,7 @@ impl Provider {
             name: route.name,
             row: Some(row.id.clone()),
             api: route.api,
-            base_url,
+            base_url: base_url.map(without_query),
             credential,
         }
     }
@@ -246,6 +247,13 @@ impl Provider {
             models: Vec::new(),
         }
     }
+}
+
+/// An address as it is shown: people put keys into queries.
+fn without_query(mut url: String) -> String {
+    let end = url.find(['?', '#']).unwrap_or(url.len());
+    url.truncate(end);
+    url
 }
 
 /// Why nothing is sent to an address.
