@@ -319,3 +319,99 @@ fn settings_of_a_wrong_shape_stop_the_start_with_their_line() {
         assert!(!ended.stderr.contains("hush"), "{ended:?}");
     }
 }
+
+#[test]
+fn a_profile_by_the_name_of_another_row_costs_nothing_else_and_is_told_everywhere() {
+    let scratch = Scratch::new();
+    let mock = Mock::start(vec![tin(), say("Yes.").answer()]);
+    let url = mock.base_url();
+    scratch.write_home(
+        "settings.yaml",
+        &format!(
+            "llm-pi-ai:\n  providers:\n    \
+             good: {{api: openai-responses, baseURL: '{url}/v1?key=sk-in-a-query', models: [{{id: m}}]}}\n    \
+             deepseek-official: {{api: openai-responses, baseURL: '{url}/v1', models: [{{id: m}}]}}\n    \
+             \"e\\e[31mred\": {{api: openai-responses, baseURL: '{url}/v1', models: [{{id: m}}]}}\n    \
+             framed: {{api: openai-responses, baseURL: '{url}/v1', models: [{{id: m}}], headers: {{Host: x}}}}\n    \
+             keyed: {{api: openai-responses, baseURL: '{url}/v1', models: [{{id: m}}], headers: {{authorization: 'Bearer sk-in-a-header'}}}}\n"
+        ),
+    );
+    let taken = "row llm-deepseek serves a provider of this name";
+    let told = |ended: &Ended| {
+        let shown = format!("{}{}", ended.stdout, ended.stderr);
+        assert!(shown.contains(taken), "{ended:?}");
+        assert!(shown.contains("its name has characters"), "{ended:?}");
+        assert!(shown.contains("`host` is set by the host"), "{ended:?}");
+        assert!(
+            !shown.contains("sk-in-a") && !shown.contains('\u{1b}'),
+            "{ended:?}"
+        );
+    };
+    let ended = quiet(&scratch).args(["--model", "good/m", "Go"]).run();
+    assert_eq!(
+        (ended.code, &*ended.stdout),
+        (Some(0), "Tin.\n"),
+        "{ended:?}"
+    );
+    told(&ended);
+    let sent = mock.requests().remove(0).path;
+    assert!(sent.contains("?key=sk-in-a-query"), "{sent}");
+    // Who asks for the name gets the row that has it.
+    let ended = quiet(&scratch).provider(&mock).args(["Go"]).run();
+    assert_eq!(
+        (ended.code, &*ended.stdout),
+        (Some(0), "Yes.\n"),
+        "{ended:?}"
+    );
+    told(&ended);
+    told(&models(&scratch, &[]));
+    let all = listed(&scratch, &[]);
+    assert_eq!(provider(&all, "good")["baseURL"], format!("{url}/v1"));
+    let called = |one: &&Value| one["provider"] == "deepseek-official" && one["row"].is_string();
+    let all = all["providers"].as_array().unwrap();
+    assert_eq!(all.iter().filter(called).count(), 1, "{all:#?}");
+    let doctor = scratch.dsh().args(["doctor"]).run();
+    told(&doctor);
+    assert!(
+        doctor.code == Some(1)
+            && doctor
+                .stdout
+                .contains("provider keyed: the header authorization holds"),
+        "{doctor:?}"
+    );
+}
+
+#[test]
+fn only_a_row_that_would_serve_the_provider_is_the_reason_why_nothing_does() {
+    let scratch = Scratch::new();
+    let patch = scratch.write_beside(
+        "broken.yml",
+        "- {id: llm-deepseek, config: {baseURL: 'https://me:pass@x:99999'}}\n\
+         - {id: llm-scripted, config: {script: 7}}\n\
+         - {id: tool-todo, limits: {memory: lots}}\n",
+    );
+    let run = |model: &str| {
+        let dsh = quiet(&scratch).patch(patch.clone());
+        dsh.args(["--model", model, "Go"]).run()
+    };
+    let ended = run("deepseek-official/m");
+    let reason = ended
+        .stderr
+        .lines()
+        .find(|line| line.contains("nothing serves"));
+    let reason = reason.unwrap_or_else(|| panic!("{ended:?}"));
+    assert!(
+        ended.code == Some(1)
+            && reason.contains("row llm-deepseek is left out")
+            && !reason.contains("tool-todo"),
+        "{ended:?}"
+    );
+    assert!(ended.stderr.contains("row tool-todo"), "{ended:?}");
+    let ended = run("deepseek-oficial/m");
+    assert!(
+        ended.code == Some(1)
+            && !ended.stderr.contains("nothing serves")
+            && ended.stderr.contains("NO_ADAPTER"),
+        "{ended:?}"
+    );
+}
