@@ -65,7 +65,7 @@ impl<P: Protocol> Adapter<P> {
         let speaks = Speaks {
             api: P::API,
             switches: P::SWITCHES,
-            catalogue: Catalogue(P::CATALOGUE),
+            catalogue: Catalogue::new(P::CATALOGUE),
         };
         let providers = providers.into_iter().flat_map(Json::members);
         Ok(Self {

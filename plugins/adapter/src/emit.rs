@@ -44,7 +44,13 @@ pub struct Usage {
 }
 
 /// Bytes that a call's id or name may have: both are repeated with each delta.
-const MAX_NAME: usize = 64 * 1024;
+pub const MAX_NAME: usize = 64 * 1024;
+
+/// The failure of a stream with a call whose id or name has more bytes than [`MAX_NAME`].
+pub fn too_long_a_name(bytes: usize) -> Failure {
+    let message = format!("the stream has a tool call whose id or name has {bytes} bytes");
+    Failure::new("MALFORMED_RESPONSE", message)
+}
 
 /// Takes what a protocol understands of a stream, and makes chunks of it.
 #[derive(Debug)]
@@ -83,6 +89,19 @@ struct Block {
     /// Escaped.
     signature: Option<String>,
     redacted: bool,
+}
+
+impl Block {
+    /// Whether it is content. A text without a character is none, whatever its
+    /// signature, which some providers give to each; a thought that is kept from
+    /// us is.
+    fn says_something(&self) -> bool {
+        match self.kind {
+            Kind::Text => !self.text.is_empty(),
+            Kind::Reasoning => !self.text.is_empty() || self.signature.is_some() || self.redacted,
+            Kind::Call => true,
+        }
+    }
 }
 
 impl Emitter {
@@ -195,11 +214,7 @@ impl Emitter {
     /// A call's id or name; one that is absurdly long fails the attempt.
     fn bounded(&mut self, text: &str) -> String {
         if text.len() > MAX_NAME {
-            let message = format!(
-                "the stream has a tool call whose id or name has {} bytes",
-                text.len()
-            );
-            self.fail_as(&Failure::new("MALFORMED_RESPONSE", message));
+            self.fail_as(&too_long_a_name(text.len()));
             return String::new();
         }
         text.to_owned()
@@ -247,7 +262,7 @@ impl Emitter {
     /// Closes a block with what was streamed into it. A call's arguments are
     /// parsed, repaired where they break off, and written compactly.
     pub fn end(&mut self, at: usize) {
-        let Some(block) = self.blocks.get_mut(at) else {
+        let Some(block) = self.blocks.get_mut(at).filter(|block| block.open) else {
             return;
         };
         let text = std::mem::take(&mut block.text);
@@ -337,7 +352,7 @@ impl Emitter {
                 self.usage.input + self.usage.cache_read
             );
             reason_of(&Failure::new("CONTEXT_WINDOW_EXCEEDED", message))
-        } else if stop == Stop::Stop && self.blocks.is_empty() {
+        } else if stop == Stop::Stop && !self.blocks.iter().any(Block::says_something) {
             let message = format!(
                 "{} ended its answer without saying anything",
                 self.target.model

@@ -124,7 +124,8 @@ fn an_end_is_what_the_answer_s_content_and_counts_make_of_it() {
     ] {
         let mut out = emitter();
         for _ in 0..blocks {
-            out.start(Kind::Text);
+            let at = out.start(Kind::Text);
+            out.append(at, "x");
         }
         out.usage(Usage {
             input,
@@ -141,6 +142,49 @@ fn an_end_is_what_the_answer_s_content_and_counts_make_of_it() {
         };
         assert_eq!(*found, expected, "{blocks} {stop:?} {input}");
         assert!(finish["replayState"].is_object());
+    }
+}
+
+#[test]
+fn an_answer_whose_only_text_is_empty_says_nothing() {
+    type Open = fn(&mut Emitter);
+    let cases: [(&str, Open, bool); 7] = [
+        ("an empty text", |out| out.end_with(0, ""), true),
+        ("an empty text that is signed", |out| out.sign(0, "s"), true),
+        (
+            "an empty thought beside it",
+            |out| _ = out.start(Kind::Reasoning),
+            true,
+        ),
+        (
+            "a text that its end supplies",
+            |out| out.end_with(0, "x"),
+            false,
+        ),
+        (
+            "a call beside it",
+            |out| _ = out.start_call("c", "n"),
+            false,
+        ),
+        (
+            "a thought that is kept from us",
+            |out| {
+                let at = out.start(Kind::Reasoning);
+                out.sign(at, "s");
+            },
+            false,
+        ),
+        ("a blank", |out| out.append(0, " "), false),
+    ];
+    for (what, fill, is_empty) in cases {
+        let mut out = emitter();
+        let at = out.start(Kind::Text);
+        out.append(at, "");
+        fill(&mut out);
+        out.finish(Stop::Stop);
+        let finish = chunks(&mut out).pop().unwrap();
+        let code = &finish["reason"]["failure"]["code"];
+        assert_eq!(*code == "EMPTY_RESPONSE", is_empty, "{what}: {finish}");
     }
 }
 

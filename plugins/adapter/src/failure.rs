@@ -1,6 +1,8 @@
 //! A failed attempt, as the log has it (spec/llm.md §1.8), and what a response's
 //! headers add to it.
 
+use std::borrow::Cow;
+
 use guest_support::json::{Object, quote};
 
 /// Why an attempt failed.
@@ -31,7 +33,12 @@ impl Failure {
     /// With what an answer's status and headers tell beside its body.
     #[must_use]
     pub fn of_response(mut self, status: u16, headers: &[(String, String)]) -> Self {
-        self.status = Some(status);
+        // The log has no place for a status that HTTP does not know: said in words.
+        if (100..=599).contains(&status) {
+            self.status = Some(status);
+        } else if !self.message.contains(&status.to_string()) {
+            self.message = format!("{} (HTTP status {status})", self.message);
+        }
         self.retry_after_ms = retry_after_ms(headers);
         self.request_id = ["x-request-id", "request-id", "x-deepseek-request-id"]
             .into_iter()
@@ -45,7 +52,7 @@ impl Failure {
 pub fn finish_error(failure: &Failure) -> String {
     let number = |number: Option<u64>| number.map(|number| number.to_string());
     let facts = Object::new()
-        .string("message", &failure.message)
+        .string("message", &unescaped(&failure.message))
         .string("code", &failure.code)
         .maybe("status", number(failure.status.map(u64::from)).as_deref())
         .maybe(
@@ -65,6 +72,49 @@ pub fn finish_error(failure: &Failure) -> String {
         .string("type", "finish")
         .raw("reason", &reason)
         .build()
+}
+
+/// The text with what JSON need not escape as it is. A message shows parts of a
+/// body as they stand, and some servers write `/` as `\/` and `=` as `\u003d`:
+/// a key that they echo would not be found in it, and so not redacted.
+fn unescaped(text: &str) -> Cow<'_, str> {
+    if !text.contains('\\') {
+        return Cow::Borrowed(text);
+    }
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('\\') {
+        plain.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let (shown, length) = match rest.as_bytes().get(1) {
+            Some(b'/') => ('/', 2),
+            Some(b'u') => match rest.get(2..6).and_then(printable) {
+                Some(shown) => (shown, 6),
+                None => ('\\', 1),
+            },
+            // Both, so that the second one begins nothing.
+            Some(b'\\') => {
+                plain.push('\\');
+                ('\\', 2)
+            }
+            _ => ('\\', 1),
+        };
+        plain.push(shown);
+        rest = &rest[length..];
+    }
+    plain.push_str(rest);
+    Cow::Owned(plain)
+}
+
+/// The character of four hexadecimal digits, where it is one of a key and stands
+/// for itself in JSON.
+fn printable(digits: &str) -> Option<char> {
+    let byte = digits
+        .bytes()
+        .all(|byte| byte.is_ascii_hexdigit())
+        .then(|| u32::from_str_radix(digits, 16).ok())??;
+    let shown = char::from_u32(byte).filter(char::is_ascii_graphic)?;
+    (!matches!(shown, '"' | '\\')).then_some(shown)
 }
 
 /// A header's value, trimmed; none where it is empty.

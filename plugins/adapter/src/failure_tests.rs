@@ -41,6 +41,19 @@ fn retry_after_is_seconds_or_a_date_against_the_response_s_own() {
 }
 
 #[test]
+fn a_status_that_http_does_not_know_is_said_in_words() {
+    for (status, message, kept, expected) in [
+        (599, "no", Some(599), "no"),
+        (999, "no", None, "no (HTTP status 999)"),
+        (600, "600: no", None, "600: no"),
+        (99, "no", None, "no (HTTP status 99)"),
+    ] {
+        let failure = Failure::new("SERVER", message).of_response(status, &[]);
+        assert_eq!((failure.status, failure.message.as_str()), (kept, expected));
+    }
+}
+
+#[test]
 fn a_failure_says_what_is_known_and_no_more() {
     let plain = Failure::new("SERVER", "it \"broke\"");
     assert_eq!(
@@ -55,4 +68,27 @@ fn a_failure_says_what_is_known_and_no_more() {
         finish_error(&told),
         r#"{"type":"finish","reason":{"kind":"error","failure":{"message":"it \"broke\"","code":"SERVER","status":503,"providerRetryAfterMs":2000,"requestId":"r1"}}}"#
     );
+}
+
+#[test]
+fn what_a_body_escapes_without_need_is_shown_as_it_is() {
+    for (text, shown) in [
+        (r"plain \ text", r"plain \ text"),
+        (r"no: sk\/a\u002Bb\u003d\u003D", "no: sk/a+b=="),
+        // What must be escaped, what is no escape, and what is no character of a key.
+        (
+            r#"{"a":"\u0022\u005c\"\n\u0020\u00e9\ud800"}"#,
+            r#"{"a":"\u0022\u005c\"\n\u0020\u00e9\ud800"}"#,
+        ),
+        (r"\u+041 \u00", r"\u+041 \u00"),
+        (r"\u00é1", r"\u00é1"),
+        (r"\\u0041\\/", r"\\u0041\\/"),
+        (r"\\\u0041", r"\\A"),
+        (r"\", r"\"),
+    ] {
+        assert_eq!(unescaped(text), shown, "{text}");
+        let finish: serde_json::Value =
+            serde_json::from_str(&finish_error(&Failure::new("SERVER", text))).unwrap();
+        assert_eq!(finish["reason"]["failure"]["message"], shown);
+    }
 }

@@ -119,9 +119,13 @@ pub fn warnings() -> Vec<String> {
 /// Every route of the protocol's catalogue can be read, and all of its models.
 pub fn the_catalogue_is_sound<P: Protocol>() {
     let catalogue = guest_support::json::Json::parse(P::CATALOGUE).expect("JSON");
-    let names: Vec<_> = catalogue.members().map(|(name, _)| name).collect();
-    assert!(!names.is_empty(), "there are routes");
-    for name in names {
+    let routes: Vec<_> = catalogue.members().collect();
+    assert!(!routes.is_empty(), "there are routes");
+    let lines = crate::profile::Catalogue::new(P::CATALOGUE);
+    for (name, json) in routes {
+        // As its line has it, which is where it is looked up.
+        let found = lines.route(name);
+        assert_eq!(found, Some(json), "{name}");
         let config = json!({"providers": {name: {}}}).to_string();
         let routes = Adapter::<P>::new(&config)
             .expect("a configuration")

@@ -4,6 +4,7 @@
 //! the block.
 
 use adapter_support::classify;
+use adapter_support::emit::{MAX_NAME, too_long_a_name};
 use adapter_support::failure::{Failure, finish_error};
 use adapter_support::opening::{error_words, shown};
 use guest_support::json::{Json, Object, text};
@@ -11,6 +12,8 @@ use guest_support::words::start;
 
 /// Bytes that an error object's message may have.
 const ERROR_TEXT: usize = 16 * 1024;
+/// Bytes of a reason that becomes a code.
+const MAX_REASON: usize = 64;
 
 #[derive(Debug, Default)]
 pub(crate) struct Translator {
@@ -76,6 +79,9 @@ impl Translator {
                 self.prose(&Kind::Text, delta.get("content"), out);
                 for call in delta.get("tool_calls").into_iter().flat_map(Json::items) {
                     self.call(call, out);
+                    if self.over {
+                        return;
+                    }
                 }
             }
             if let Some(reason) = text(choice, "finish_reason") {
@@ -132,16 +138,21 @@ impl Translator {
             let text = of.and_then(|of| of.get(name)).and_then(Json::escaped);
             text.filter(|text| !text.is_empty()).map(str::to_owned)
         };
+        let (new_id, new_name) = (part(Some(delta), "id"), part(function, "name"));
+        let long = [&new_id, &new_name].into_iter().flatten();
+        if let Some(text) = long.into_iter().find(|text| text.len() > MAX_NAME) {
+            return self.fail(&too_long_a_name(text.len()), out);
+        }
         let fragment = part(function, "arguments").unwrap_or_default();
         let block = &mut self.blocks[at];
         block.text.push_str(&fragment);
         let Kind::Call { id, name, .. } = &mut block.kind else {
             return;
         };
-        if let Some(new) = part(Some(delta), "id") {
+        if let Some(new) = new_id {
             *id = new;
         }
-        if let Some(new) = part(function, "name") {
+        if let Some(new) = new_name {
             *name = new;
         }
         let mut delta = chunk("tool-call-delta")
@@ -198,9 +209,9 @@ impl Translator {
             "tool_calls" => "tool-calls",
             "length" => "max-tokens",
             other => {
-                let message = format!("DeepSeek ended the answer with the reason {other}");
-                let failure = Failure::new(&other.to_ascii_uppercase(), message);
-                return self.fail(&failure, out);
+                let message = format!("DeepSeek ended the answer with the reason {}", shown(other));
+                let code = code_of(other).unwrap_or_else(|| "UNKNOWN".to_owned());
+                return self.fail(&Failure::new(&code, message), out);
             }
         };
         self.over = true;
@@ -216,6 +227,15 @@ impl Translator {
         self.over = true;
         out.push(finish_error(failure));
     }
+}
+
+/// The code of a reason that this adapter does not know: its name in upper case.
+/// A reason that is a text and no name has none: what a provider echoes of a
+/// request, a key above all, is for the message alone.
+fn code_of(reason: &str) -> Option<String> {
+    let is_name = (1..=MAX_REASON).contains(&reason.len())
+        && (reason.bytes()).all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    is_name.then(|| reason.to_ascii_uppercase())
 }
 
 /// The failure that an error object inside of a stream tells of: as one of an

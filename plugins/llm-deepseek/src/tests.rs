@@ -327,3 +327,62 @@ fn an_event_that_never_ends_is_given_up() {
     assert!(chunks.len() == 1 && chunks[0].contains("MALFORMED_RESPONSE"));
     assert!(Component::body(attempt, b"\n\ndata: {}\n\n".to_vec()).is_empty());
 }
+
+#[test]
+fn an_unknown_reason_is_a_code_only_where_it_is_a_name() {
+    let long = "x".repeat(65);
+    for (reason, code) in [
+        ("content_filter", "CONTENT_FILTER"),
+        ("v2_STOP", "V2_STOP"),
+        ("sk-nc-SECRETKEY-0123456789abcdef", "UNKNOWN"),
+        ("", "UNKNOWN"),
+        ("a b", "UNKNOWN"),
+        ("\u{e9}", "UNKNOWN"),
+        (&long, "UNKNOWN"),
+        (&long[..64], &"X".repeat(64)),
+    ] {
+        let payload = json!({"choices": [{"delta": {}, "finish_reason": reason}]}).to_string();
+        let chunks = stream(&[&payload, "[DONE]"]);
+        let finish: Value = serde_json::from_str(&chunks[0]).unwrap();
+        let failure = &finish["reason"]["failure"];
+        assert_eq!(failure["code"], code, "{reason}");
+        // As it was written, so that a key is still found in it.
+        assert!(failure["message"].as_str().unwrap().ends_with(reason));
+    }
+    let endless = "x".repeat(1_000_000);
+    let payload = json!({"choices": [{"delta": {}, "finish_reason": endless}]}).to_string();
+    assert!(stream(&[&payload, "[DONE]"])[0].len() < 1000);
+}
+
+#[test]
+fn an_absurdly_long_id_or_name_fails_the_attempt() {
+    let long = "x".repeat(64 * 1024 + 1);
+    let call = json!({"index": 0, "id": "c", "function": {"name": "n", "arguments": "{"}});
+    for at in ["/id", "/function/name"] {
+        let mut bad = call.clone();
+        *bad.pointer_mut(at).unwrap() = json!(long);
+        let delta = json!({"choices": [{"delta": {"tool_calls": [call, bad, call]}}]}).to_string();
+        let chunks = stream(&[&delta, &delta, "[DONE]"]);
+        let last = chunks.last().unwrap();
+        assert!(last.contains("MALFORMED_RESPONSE"), "{at}: {last}");
+        // The start and the delta of the first one, and the end.
+        assert_eq!(chunks.len(), 3, "{at}");
+        assert!(chunks.iter().all(|chunk| chunk.len() < 1000), "{at}");
+    }
+}
+
+#[test]
+fn a_status_that_http_does_not_know_is_said() {
+    load(&json!({}));
+    for body in ["", r#"{"error":{"message":"odd"}}"#] {
+        let (attempt, _) = open(request(&[]));
+        Component::head(attempt, 999, Vec::new());
+        Component::body(attempt, body.as_bytes().to_vec());
+        let chunks = Component::end(attempt, EndCause::Complete);
+        let finish: Value = serde_json::from_str(&chunks[0]).unwrap();
+        let failure = &finish["reason"]["failure"];
+        assert_eq!(failure["code"], "SERVER");
+        assert_eq!(failure.get("status"), None);
+        assert!(failure["message"].as_str().unwrap().contains("999"));
+    }
+}

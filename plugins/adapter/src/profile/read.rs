@@ -53,7 +53,7 @@ const MODEL_KEYS: &[&str] = &[
 const TRANSPORTS: &[&str] = &["sse", "websocket", "websocket-cached", "auto"];
 
 /// What a protocol brings to its profiles.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub struct Protocol {
     /// Its name.
     pub api: &'static str,
@@ -366,6 +366,11 @@ fn headers(json: Json<'_>, known: Option<Json<'_>>) -> Result<Vec<(String, Strin
             if name.is_empty() || !name.bytes().all(token) {
                 return Err(format!("headers.{name} is no header's name"));
             }
+            if is_the_client_s(&name) {
+                return Err(format!(
+                    "headers.{name} is made by the HTTP client itself: leave it out"
+                ));
+            }
             let value = value
                 .string()
                 .filter(|value| !value.contains(['\r', '\n', '\0']))
@@ -375,6 +380,26 @@ fn headers(json: Json<'_>, known: Option<Json<'_>>) -> Result<Vec<(String, Strin
         }
     }
     Ok(found)
+}
+
+/// Headers that frame or route a request: the host sends none that is written, so
+/// what would fail each call is told here, where the profile is read.
+fn is_the_client_s(name: &str) -> bool {
+    const NAMES: [&str; 11] = [
+        "accept-encoding",
+        "connection",
+        "content-length",
+        "expect",
+        "host",
+        "http2-settings",
+        "keep-alive",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    ];
+    let name = name.to_ascii_lowercase();
+    NAMES.contains(&name.as_str()) || name.starts_with("proxy-")
 }
 
 fn budgets(json: Json<'_>) -> Result<Budgets, String> {

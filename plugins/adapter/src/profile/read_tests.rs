@@ -21,7 +21,8 @@ const SWITCHES: &[Switch] = &[
     },
 ];
 
-const SHIPPED: &str = r#"{"known": {
+const SHIPPED: &str = r#"{
+"known": {
     "displayName": "Known", "baseURL": "https://known.example/v1", "credential": "KNOWN_KEY",
     "headers": {"x-a": "1", "x-b": "2"}, "compat": {"a": true},
     "models": [
@@ -34,7 +35,7 @@ fn read(provider: &str, profile: &Value) -> Result<Profile, String> {
     let speaks = Protocol {
         api: "openai-completions",
         switches: SWITCHES,
-        catalogue: Catalogue(SHIPPED),
+        catalogue: Catalogue::new(SHIPPED),
     };
     Profile::read(
         provider,
@@ -449,4 +450,21 @@ fn an_effort_is_the_model_s_or_refused() {
         refused.message
     );
     assert_eq!(plain.model("x").unwrap_err().message, "acme has no model x");
+}
+
+#[test]
+fn a_header_that_the_client_makes_itself_is_a_problem_of_its_profile() {
+    for name in [
+        "host",
+        "Content-Length",
+        "TE",
+        "Proxy-Authorization",
+        "accept-encoding",
+    ] {
+        let why = written(&json!({"headers": {name: "x"}})).unwrap_err();
+        assert!(why.starts_with(&format!("headers.{name} is made")), "{why}");
+    }
+    for name in ["x-host", "authorization", "user-agent", "accept"] {
+        written(&json!({"headers": {name: "x"}})).unwrap();
+    }
 }

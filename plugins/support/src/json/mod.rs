@@ -22,6 +22,12 @@ impl<'a> Json<'a> {
         (check(text.as_bytes()) == Some(text.len())).then_some(Self(text))
     }
 
+    /// The value that a text starts with, checked; what is behind it is not looked at.
+    pub fn starting(text: &'a str) -> Option<Self> {
+        let text = text.trim_start_matches(SPACE);
+        Some(Self(&text[..check(text.as_bytes())?]))
+    }
+
     /// A text that the host has normalised, such as an event's payload. It is not
     /// checked again, which would cost more than most listeners do with it; of a
     /// text that is no JSON come nonsense and panics.
