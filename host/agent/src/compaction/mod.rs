@@ -47,6 +47,7 @@ pub use error::CompactionError;
 
 use crate::agent::Inner;
 use crate::cancel::Signal;
+use crate::last_request::last_request;
 use crate::step::Step;
 use crate::tools::CallScope;
 use breaker::{Breaker, Mark};
@@ -186,6 +187,20 @@ fn mark(session: &Session, turn: u64) -> Option<Mark> {
     })
 }
 
+/// Whether the model that a run asks first is the one that the session asked last.
+fn goes_on(agent: &Inner, session: &Session) -> bool {
+    let Some(header) = last_request(session) else {
+        return false;
+    };
+    let is = |member: &str, wanted: &str| {
+        let own = header
+            .config()
+            .and_then(|config| config.get(member)?.text());
+        own.as_deref() == Some(wanted)
+    };
+    is("provider", &agent.config.provider) && is("model", &agent.config.model)
+}
+
 /// Before a step: whatever the rows want done. Never fails, and the step goes on.
 pub(crate) async fn pressure(step: &Step<'_>) {
     let agent = step.agent;
@@ -197,6 +212,11 @@ pub(crate) async fn pressure(step: &Step<'_>) {
     let Some(now) = agent.log.read(|session| mark(session, step.turn)) else {
         return;
     };
+    // Nor is the window known of a model that was not asked before this run: what is
+    // logged is another one's.
+    if !agent.requested.load(Ordering::Acquire) && !agent.log.read(|log| goes_on(agent, log)) {
+        return;
+    }
     if !compactors.breaker().allows(&now) {
         return;
     }
