@@ -41,12 +41,6 @@ impl Header {
         }
     }
 
-    /// Why it would not be sent, without its value; none where it would.
-    #[must_use]
-    pub fn refusal(&self) -> Option<String> {
-        self.check().err().map(|error| error.to_string())
-    }
-
     /// In the client's own types.
     pub(crate) fn check(&self) -> Result<(HeaderName, HeaderValue), HttpError> {
         let name = HeaderName::from_bytes(self.name.as_bytes()).map_err(|_| {

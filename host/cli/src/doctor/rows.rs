@@ -160,12 +160,6 @@ pub(super) fn mounted(
 
 /// Of the headers that people wrote for a row's providers.
 fn headers(row: &Row) -> Vec<Finding> {
-    let refused = models::refused_headers(&row.config).into_iter();
-    let refused = refused.map(|(provider, problem)| {
-        Finding::wrong(format_args!(
-            "provider {provider} cannot be called: {problem}"
-        ))
-    });
     let keys = models::keys_in_headers(&row.config).into_iter();
     let keys = keys.map(|(provider, header)| {
         Finding::warning(format_args!(
@@ -174,7 +168,7 @@ fn headers(row: &Row) -> Vec<Finding> {
              apiKeyEnv: NAME and '{{credential}}' in its place"
         ))
     });
-    refused.chain(keys).collect()
+    keys.collect()
 }
 
 type Tried<'a> = Vec<(&'a Row, Result<Mounted, crate::unusable::Fault>)>;

@@ -341,7 +341,10 @@ fn a_profile_by_the_name_of_another_row_costs_nothing_else_and_is_told_everywher
         let shown = format!("{}{}", ended.stdout, ended.stderr);
         assert!(shown.contains(taken), "{ended:?}");
         assert!(shown.contains("its name has characters"), "{ended:?}");
-        assert!(shown.contains("`host` is set by the host"), "{ended:?}");
+        assert!(
+            shown.contains("headers.Host is made by the HTTP client"),
+            "{ended:?}"
+        );
         assert!(
             !shown.contains("sk-in-a") && !shown.contains('\u{1b}'),
             "{ended:?}"
@@ -414,4 +417,39 @@ fn only_a_row_that_would_serve_the_provider_is_the_reason_why_nothing_does() {
             && ended.stderr.contains("NO_ADAPTER"),
         "{ended:?}"
     );
+}
+
+#[test]
+fn a_mistyped_model_is_not_what_a_session_goes_on_with() {
+    let scratch = Scratch::new();
+    let mock = Mock::start(vec![tin(), tin(), tin()]);
+    let profile = format!(
+        "{{api: openai-responses, baseURL: '{}/v1', models: [{{id: one}}, {{id: two, contextWindow: 9000}}]}}",
+        mock.base_url()
+    );
+    scratch.write_home(
+        "settings.yaml",
+        &format!("llm-pi-ai: {{providers: {{mine: {profile}}}}}\n"),
+    );
+    let run = |words: &[&str]| {
+        quiet(&scratch)
+            .args(words.iter().copied().chain(["Go"]))
+            .run()
+    };
+    run(&["--model", "mine/one"]).answered("Tin.");
+    for _ in 0..2 {
+        let ended = run(&["--model", "typo/m", "--resume", "last"]);
+        assert!(
+            ended.code == Some(1) && ended.stderr.contains("NO_ADAPTER"),
+            "{ended:?}"
+        );
+        assert!(!ended.stderr.contains("made shorter"), "{ended:?}");
+    }
+    run(&["--resume", "last"]).answered("Tin.");
+    run(&["--resume", "last", "--model", "mine/two"]).answered("Tin.");
+    let models = mock.requests().into_iter().map(|sent| {
+        let body: Value = serde_json::from_slice(&sent.body).unwrap();
+        body["model"].as_str().unwrap().to_owned()
+    });
+    assert_eq!(models.collect::<Vec<_>>(), ["one", "one", "two"]);
 }
