@@ -131,7 +131,7 @@ impl Place {
 
     /// With what a mount serves; none where it is no adapter.
     fn taken(routes: &Routes, mount: &Mount) -> Result<Option<Self>, String> {
-        let register = |models: &Models| match Offer::of(mount)? {
+        let register = |models: &Models| match Offer::of(&mount.row, &mount.mounted)? {
             None => Ok(None),
             Some(offer) => models
                 .register(offer.adapter, &offer.grants)
@@ -144,7 +144,7 @@ impl Place {
 
     fn replace(&self, mount: &Mount) -> Result<(), String> {
         for registration in &self.0 {
-            if let Some(offer) = Offer::of(mount)? {
+            if let Some(offer) = Offer::of(&mount.row, &mount.mounted)? {
                 let replaced = registration.replace(offer.adapter, &offer.grants);
                 replaced.map_err(|error| error.to_string())?;
             }

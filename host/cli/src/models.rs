@@ -10,12 +10,11 @@ use async_trait::async_trait;
 use dsh_http::{Allowed, Origin, Reach};
 use dsh_model::{
     Adapter, Attempt, CallConfig, CallContext, ComponentAdapter, GenerateRequest, LlmFailure,
-    Models, Prepared, Route, RouteGrant,
+    ModelError, ModelInfo, Models, Prepared, Route, RouteGrant,
 };
-use dsh_profile::{Endpoint, Unserved};
+use dsh_plugin::Mounted;
+use dsh_profile::{Endpoint, Row, Unserved};
 use serde_json::{Value, json};
-
-use crate::boot::Mount;
 
 /// What a mounted row brings to [`Models`].
 pub(crate) struct Offer {
@@ -28,14 +27,35 @@ impl Offer {
     ///
     /// # Errors
     /// Why nothing of the row can be used.
-    pub(crate) fn of(mount: &Mount) -> Result<Option<Self>, String> {
-        let Some(adapter) = ComponentAdapter::new(&mount.mounted) else {
+    pub(crate) fn of(row: &Row, mounted: &Mounted) -> Result<Option<Self>, String> {
+        let Some(adapter) = ComponentAdapter::new(mounted) else {
             return Ok(None);
         };
-        let granted = mount.mounted.grants().routes();
-        let Granted { grants, refused } = route_grants(&mount.row.endpoints, granted)?;
+        let granted = mounted.grants().routes();
+        let Granted { grants, refused } = route_grants(&row.endpoints, granted)?;
         let adapter = Barred { adapter, refused };
         Ok(Some(Self { adapter, grants }))
+    }
+
+    /// Its routes, with what is wrong with each.
+    pub(crate) fn routes(&self) -> Vec<Route> {
+        let routes = self.adapter.list_routes();
+        routes
+            .iter()
+            .filter_map(|text| Route::parse(text).ok())
+            .collect()
+    }
+
+    /// Why a call of this model would not be prepared; nothing is sent.
+    pub(crate) async fn fault(&self, config: CallConfig) -> Option<String> {
+        let (provider, model) = (config.provider.clone(), config.model.clone());
+        match self.adapter.prepare(&CallContext::default(), config).await {
+            Err(failure) => Some(failure.message),
+            Ok(prepared) => ModelInfo::parse(&prepared.model, &provider, &model)
+                .and_then(|info| info.resolve(prepared.config))
+                .err()
+                .map(|error| error.to_string()),
+        }
     }
 }
 
@@ -51,7 +71,10 @@ impl Adapter for Barred {
     fn list_routes(&self) -> Vec<String> {
         let routes = self.adapter.list_routes().into_iter();
         let refused = |text: &String| {
-            let route = Route::parse(text).ok()?;
+            let route = match Route::parse(text) {
+                Ok(route) => route,
+                Err(error) => return unreadable(text, error),
+            };
             let (_, problem) = self.refused.iter().find(|(id, _)| *id == route.provider)?;
             // What is wrong with it in itself comes first.
             let problem = route.problem.as_ref().unwrap_or(problem);
@@ -108,6 +131,23 @@ impl Adapter for Nobody {
 
 fn unserved(provider: &str) -> LlmFailure {
     LlmFailure::new("INVALID_CONFIG", format!("no row serves {provider}"))
+}
+
+/// A route whose facts cannot be used, as one that says why: the others of its adapter
+/// are not lost for it. One without a name stays as it is, and is the adapter's fault.
+fn unreadable(text: &str, error: ModelError) -> Option<String> {
+    let route: Value = serde_json::from_str(text).ok()?;
+    let provider = route["provider"]
+        .as_str()
+        .filter(|name| !name.trim().is_empty())?;
+    let problem = match error {
+        ModelError::InvalidAdapter(what) => what,
+        other => other.to_string(),
+    };
+    let own = format!("{provider}: ");
+    let problem = problem.strip_prefix(&own).unwrap_or(&problem);
+    let problem = format!("{problem}; mend it in the provider's profile");
+    Some(refused_route(provider, provider, &problem))
 }
 
 fn refused_route(provider: &str, name: &str, problem: &str) -> String {

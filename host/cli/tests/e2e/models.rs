@@ -453,3 +453,47 @@ fn a_mistyped_model_is_not_what_a_session_goes_on_with() {
     });
     assert_eq!(models.collect::<Vec<_>>(), ["one", "one", "two"]);
 }
+
+#[test]
+fn doctor_and_models_say_what_a_run_would_of_the_default_model_and_of_each_profile() {
+    let scratch = Scratch::new();
+    let look = |default: &str, what: &str| {
+        scratch.write_home(
+            "settings.yaml",
+            &format!(
+                "agent-default-model: {default}\nllm-pi-ai:\n  providers:\n    \
+                 good: {{api: openai-responses, baseURL: 'http://127.0.0.1:1', models: [{{id: m}}]}}\n    \
+                 bad: {{api: openai-responses, models: [{{id: m}}]}}\n    \
+                 wild: {{api: openai-responses, baseURL: 'http://127.0.0.1:1', models: [{{id: m}}], retryPolicy: {{backoff: {{jitterRatio: 5}}}}}}\n"
+            ),
+        );
+        for words in ["models", "doctor"] {
+            let ended = scratch.dsh().args([words]).run();
+            assert!(ended.stdout.contains(what), "{words} {what}: {ended:?}");
+            assert!(
+                ended.stdout.contains("retryPolicy")
+                    && !ended
+                        .stdout
+                        .contains("row llm-openai-responses is left out"),
+                "{ended:?}"
+            );
+            assert!(words != "doctor" || ended.code == Some(1), "{ended:?}");
+        }
+    };
+    look("{provider: good, model: nope}", "good has no model nope");
+    look("{provider: bad, model: m}", "baseURL is missing");
+    look("{provider: wild, model: m}", "jitterRatio");
+    look(
+        "{provider: good, model: m, reasoningEffort: banana}",
+        "banana",
+    );
+    let doctor = scratch
+        .dsh()
+        .env("DEEPSEEK_BASE_URL", "ftp://x")
+        .args(["doctor"])
+        .run();
+    assert!(
+        doctor.code == Some(1) && doctor.stdout.contains("row llm-deepseek: baseURL"),
+        "{doctor:?}"
+    );
+}
