@@ -187,18 +187,15 @@ fn mark(session: &Session, turn: u64) -> Option<Mark> {
     })
 }
 
-/// Whether the model that a run asks first is the one that the session asked last.
-fn goes_on(agent: &Inner, session: &Session) -> bool {
-    let Some(header) = last_request(session) else {
-        return false;
-    };
-    let is = |member: &str, wanted: &str| {
-        let own = header
-            .config()
-            .and_then(|config| config.get(member)?.text());
-        own.as_deref() == Some(wanted)
-    };
-    is("provider", &agent.config.provider) && is("model", &agent.config.model)
+/// Whether the model that a run asks first is the one that the session asked last, and
+/// which was `logged` last.
+fn goes_on(agent: &Inner, logged: &str, session: &Session) -> bool {
+    let chosen = format!("{}/{}", agent.config.provider, agent.config.model);
+    let asked = last_request(session).and_then(|header| {
+        let part = |name: &str| Some(header.config()?.get(name)?.text()?.into_owned());
+        Some(format!("{}/{}", part("provider")?, part("model")?))
+    });
+    logged == chosen && asked.as_deref() == Some(logged)
 }
 
 /// Before a step: whatever the rows want done. Never fails, and the step goes on.
@@ -214,7 +211,11 @@ pub(crate) async fn pressure(step: &Step<'_>) {
     };
     // Nor is the window known of a model that was not asked before this run: what is
     // logged is another one's.
-    if !agent.requested.load(Ordering::Acquire) && !agent.log.read(|log| goes_on(agent, log)) {
+    if !agent.requested.load(Ordering::Acquire)
+        && !agent
+            .log
+            .read(|session| goes_on(agent, &now.route, session))
+    {
         return;
     }
     if !compactors.breaker().allows(&now) {
