@@ -14,13 +14,15 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<
     if word.is_empty() {
         return Vec::new();
     }
-    let reach = (word.chars().count() / 3).max(1);
+    let letters = word.chars().count();
+    let reach = (letters / 3).max(1);
     let mut near: Vec<(usize, &str)> = known
         .into_iter()
         .filter_map(|name| {
             let lower = name.to_lowercase();
             let away = strsim::osa_distance(&word, &lower);
-            if away <= reach {
+            // Of a single letter nothing is left when it is changed.
+            if away <= reach && away < letters {
                 return Some((away, name));
             }
             let (short, long) = if word.len() < lower.len() {
@@ -75,6 +77,7 @@ mod tests {
         for (word, wanted) in cases {
             assert_eq!(nearest(word, KNOWN), wanted, "{word:?}");
         }
+        assert_eq!(nearest("q", ["p"]), <[&str; 0]>::default());
     }
 
     #[test]

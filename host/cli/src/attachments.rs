@@ -5,6 +5,8 @@
 //! up while it waits for its turn is out of the queue; what has begun ends by
 //! itself, as it leaves nothing but a file that may be there.
 
+mod check;
+
 use std::path::Path;
 use std::sync::Arc;
 
@@ -16,6 +18,10 @@ use dsh_plugin::api::PluginError;
 use dsh_plugin::port::{self, Picture};
 use dsh_profile::Home;
 use tokio::sync::Semaphore;
+
+use crate::regular;
+
+pub(crate) use check::check;
 
 /// The attachments of a home. Cheap to clone.
 #[derive(Clone)]
@@ -128,13 +134,7 @@ impl dsh_model::Pictures for Attachments {
 /// The content of a file that is to be attached.
 pub(crate) fn content(path: &Path) -> Result<Vec<u8>, String> {
     use std::io::Read;
-    let file = std::fs::File::open(path).map_err(|error| format!("cannot open it: {error}"))?;
-    let metadata = file
-        .metadata()
-        .map_err(|error| format!("cannot look at it: {error}"))?;
-    if !metadata.is_file() {
-        return Err("it is not a file".to_owned());
-    }
+    let file = regular::open(path).map_err(|error| format!("cannot open it: {error}"))?;
     let mut content = Vec::new();
     // One byte more than is taken shows what is too large.
     file.take(dsh_picture::MAX_FILE + 1)

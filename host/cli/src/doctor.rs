@@ -19,7 +19,7 @@ use crate::arguments::usage;
 use crate::boot::{Place, proxies};
 use crate::exit::Failure;
 use crate::words::{Flag, Read, Words, options, read};
-use crate::{embedded, open, report, run};
+use crate::{attachments, embedded, open, report, run};
 
 const FLAGS: [Flag; 2] = [
     Flag {
@@ -95,6 +95,7 @@ fn examine(place: &Place, name: &str) -> Sections {
             found.push(ProjectionCache::at(home.path()).check());
             found
         });
+        let pictures = scope.spawn(|| attachments::check(home.path()));
         let http = scope.spawn(|| dsh_http::check(&proxies()));
         let sandbox = scope.spawn(|| match run::machine(&inherited, home.path(), guard) {
             Ok(sandbox) => sandbox.check(&place.cwd),
@@ -119,7 +120,7 @@ fn examine(place: &Place, name: &str) -> Sections {
                 .unwrap_or_else(|_| vec![Finding::wrong("this check failed; please report it")])
         };
         let mut sections = vec![
-            ("home", done(files)),
+            ("home", [done(files), done(pictures)].concat()),
             ("profile", found),
             ("plugins", done(plugins)),
         ];

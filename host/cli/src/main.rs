@@ -26,6 +26,7 @@ mod open;
 mod played_tests;
 mod plugin;
 mod projections;
+mod regular;
 mod report;
 mod result;
 mod route;

@@ -287,6 +287,41 @@ fn untrusted(error: &rustls::Error) -> String {
         Error::InvalidMessage(_) => {
             String::from("what answers there does not speak TLS; is it an http:// address?")
         }
+        Error::InvalidCertificate(Bad::Other(other)) => {
+            // The library that looks at certificates is behind one that does not name it.
+            let why = format!("{:?}", other.0);
+            if why.contains("CaUsedAsEndEntity") {
+                return String::from(
+                    "its certificate is an authority's (CA:TRUE), which is not taken for a server's; have that authority sign one for the server, or make one that signs itself with `openssl req -x509 -addext basicConstraints=critical,CA:FALSE …`",
+                );
+            }
+            format!("its certificate is not taken ({why})")
+        }
         other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[test]
+    fn an_authoritys_certificate_in_a_servers_place_is_said_with_what_to_do() {
+        #[derive(Debug, thiserror::Error)]
+        #[error("{self:?}")]
+        enum Webpki {
+            CaUsedAsEndEntity,
+            EmptyEkuExtension,
+        }
+        for (bad, says) in [
+            (Webpki::CaUsedAsEndEntity, "openssl req -x509 -addext"),
+            (Webpki::EmptyEkuExtension, "not taken (EmptyEkuExtension)"),
+        ] {
+            let other = rustls::CertificateError::Other(rustls::OtherError(Arc::new(bad)));
+            let said = untrusted(&rustls::Error::InvalidCertificate(other));
+            assert!(said.contains(says) && !said.contains("Other("), "{said}");
+        }
     }
 }

@@ -30,6 +30,8 @@ pub struct Proxies {
     http: Setting,
     https: Setting,
     except: Vec<Exception>,
+    /// Of `NO_PROXY`, what is nothing that could be asked.
+    unread: Vec<String>,
 }
 
 /// What is set for a scheme.
@@ -68,13 +70,19 @@ impl Proxies {
             first(["HTTP_PROXY", "http_proxy"])
         };
         let https = first(["HTTPS_PROXY", "https_proxy"]);
-        let except = first(["NO_PROXY", "no_proxy"]);
+        let except = first(["NO_PROXY", "no_proxy"]).map_or_else(String::new, |(_, list)| list);
+        let entries = || {
+            let entries = except.split(',').map(str::trim);
+            entries.filter(|entry| !entry.is_empty())
+        };
         Self {
             http: Setting::read(http.or_else(|| all.clone())),
             https: Setting::read(https.or(all)),
-            except: except.map_or_else(Vec::new, |(_, list)| {
-                list.split(',').filter_map(Exception::read).collect()
-            }),
+            except: entries().filter_map(Exception::read).collect(),
+            unread: entries()
+                .filter(|entry| Exception::read(entry).is_none())
+                .map(str::to_owned)
+                .collect(),
         }
     }
 
@@ -110,6 +118,9 @@ impl Proxies {
         for (scheme, setting) in [("https", &self.https), ("http", &self.http)] {
             match setting {
                 Setting::Absent => {}
+                _ if self.all_pass_by() => told.push(Ok(format!(
+                    "{scheme}:// is asked directly, past its proxy: NO_PROXY has *"
+                ))),
                 Setting::Proxy(proxy) => told.push(Ok(format!(
                     "{scheme}:// is asked through the proxy {proxy}"
                 ))),
@@ -118,6 +129,24 @@ impl Proxies {
         }
         told.dedup();
         told
+    }
+
+    /// Whether `NO_PROXY` is for everything.
+    fn all_pass_by(&self) -> bool {
+        let all = |except: &Exception| except.what == What::Everything;
+        self.except.iter().any(all)
+    }
+
+    /// What `NO_PROXY` comes to, where there are proxies to go past; and what of it is for
+    /// nothing.
+    pub(crate) fn past(&self) -> (Option<String>, &[String]) {
+        let set = |setting: &Setting| !matches!(setting, Setting::Absent);
+        if !set(&self.http) && !set(&self.https) {
+            return (None, &[]);
+        }
+        let names: Vec<String> = self.except.iter().map(ToString::to_string).collect();
+        let told = (!names.is_empty() && !self.all_pass_by()).then(|| names.join(", "));
+        (told, &self.unread)
     }
 }
 
@@ -261,6 +290,20 @@ impl Exception {
             }
             _ => false,
         }
+    }
+}
+
+impl fmt::Display for Exception {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.what {
+            What::Everything => f.write_str("*"),
+            What::Net(address, 32) if address.is_ipv4() => write!(f, "{address}"),
+            What::Net(address, 128) => write!(f, "{address}"),
+            What::Net(address, bits) => write!(f, "{address}/{bits}"),
+            What::Domain(name, true) => f.write_str(name),
+            What::Domain(name, false) => write!(f, ".{name}"),
+        }?;
+        self.port.map_or(Ok(()), |port| write!(f, ":{port}"))
     }
 }
 

@@ -40,7 +40,7 @@ pub struct LlmStream {
     ready: VecDeque<Json>,
     /// How the newest response ended.
     cause: Option<EndCause>,
-    secret: Option<Secret>,
+    secrets: Vec<Secret>,
     /// A request is out, and its `end` is owed to the adapter.
     exchanging: bool,
     idle_steps: u32,
@@ -71,7 +71,7 @@ impl LlmStream {
             state: State::Opening(Box::new(request)),
             ready: VecDeque::new(),
             cause: None,
-            secret: None,
+            secrets: Vec::new(),
             exchanging: false,
             idle_steps: 0,
         }
@@ -148,7 +148,9 @@ impl LlmStream {
             outgoing = filled => outgoing?,
         };
         self.cause = None;
-        self.secret = outgoing.secret.or(self.secret.take());
+        if !outgoing.secrets.is_empty() {
+            self.secrets = outgoing.secrets;
+        }
         self.exchanging = true;
         let sent = self.gateway.client.send(outgoing.request, &outgoing.policy);
         let answer = tokio::select! {
@@ -160,6 +162,9 @@ impl LlmStream {
             Ok(Ok(response)) => {
                 if let Some(to) = &response.redirect {
                     return Err(moved(&route.provider, response.status, to));
+                }
+                if !(100..600).contains(&response.status) {
+                    return Err(no_status(&route.provider, response.status));
                 }
                 let (ctx, attempt) = self.attempt()?;
                 attempt
@@ -264,16 +269,20 @@ impl LlmStream {
     /// A provider that quotes the key back does not get it into the log. What a call that
     /// succeeded is finished with is the provider's own and is left as it is.
     fn redacted(&self, finish: Json) -> Json {
-        let (Some(secret), Some(reason)) = (&self.secret, finish.get("reason")) else {
+        let Some(reason) = finish.get("reason").filter(|_| !self.secrets.is_empty()) else {
             return finish;
         };
         let reason = FinishReason::from_value(reason);
         let Some(failure) = reason.failure() else {
             return finish;
         };
-        let clean = failure.clone().without(secret);
+        let clean = self
+            .secrets
+            .iter()
+            .fold(failure.clone(), LlmFailure::without);
         // Beside what a failure is known to have an adapter may have put anything.
-        if clean == *failure && redact(finish.as_str(), secret) == finish.as_str() {
+        let quotes = |secret| redact(finish.as_str(), secret) != finish.as_str();
+        if clean == *failure && !self.secrets.iter().any(quotes) {
             return finish;
         }
         match reason {
@@ -406,6 +415,14 @@ fn moved(route: &str, status: u16, to: &str) -> LlmFailure {
         status: Some(status),
         ..LlmFailure::new(&format!("HTTP_{status}"), text)
     }
+}
+
+/// HTTP leaves open what it means, and a failure cannot carry it as its status.
+fn no_status(route: &str, status: u16) -> LlmFailure {
+    let text = format!(
+        "the provider {route} answered with the status {status}, which HTTP does not have; see whether its baseURL leads to a model server"
+    );
+    LlmFailure::new(&format!("HTTP_{status}"), text)
 }
 
 fn failed(error: &HttpError) -> EndCause {

@@ -80,8 +80,9 @@ impl Pictures for NoPictures {
 pub(crate) struct Outgoing {
     pub(crate) request: dsh_http::Request,
     pub(crate) policy: Policy,
-    /// The credential that it carries, to keep it out of what comes back.
-    pub(crate) secret: Option<Secret>,
+    /// The credential that it carries and the keys that stand in its headers, to keep them out
+    /// of what comes back.
+    pub(crate) secrets: Vec<Secret>,
 }
 
 impl Gateway {
@@ -110,6 +111,7 @@ impl Gateway {
             .map_err(|error| refusal(route, &error))?;
         let body = body(request.body, &*self.pictures).await?;
         let mut secret = None;
+        let mut secrets = Vec::new();
         let mut headers = Vec::with_capacity(request.headers.len());
         for (name, value) in request.headers {
             let mut carries = false;
@@ -127,6 +129,9 @@ impl Gateway {
                         .unwrap_or_default())
                 }
             })?;
+            if !carries {
+                secrets.extend(written_key(&name, &value));
+            }
             headers.push(Header {
                 name,
                 value,
@@ -139,10 +144,11 @@ impl Gateway {
             headers,
             body,
         };
+        secrets.extend(secret);
         Ok(Outgoing {
             request,
             policy,
-            secret,
+            secrets,
         })
     }
 
@@ -177,6 +183,26 @@ impl Gateway {
             .collect();
         Some(format!(r#"{{"credentialTag":"{tag}"}}"#))
     }
+}
+
+/// The key that somebody wrote into a header as it is, instead of a blank. It is in the
+/// configuration then, which is theirs to know; a provider that quotes it does not get it into
+/// the log as well.
+fn written_key(name: &str, value: &str) -> Option<Secret> {
+    /// Headers whose value lets somebody in.
+    const KEYS: [&str; 7] = [
+        "authorization",
+        "proxy-authorization",
+        "x-api-key",
+        "api-key",
+        "x-goog-api-key",
+        "x-auth-token",
+        "cookie",
+    ];
+    let carries = KEYS.iter().any(|known| name.eq_ignore_ascii_case(known));
+    // Behind `Bearer`, or another word that says what it is.
+    let key = value.split_whitespace().next_back().filter(|_| carries)?;
+    Some(Secret::new(key))
 }
 
 /// A refusal of the client before anything was sent.

@@ -8,6 +8,11 @@
 //! Local servers are given keys like `x` or `none`. To take each of them out of a message would
 //! leave nothing to read, so short ones count as whole words only, and the shortest not at all:
 //! what has three characters keeps nobody out.
+//!
+//! Case is not looked at in a key of some length: hosts come in lower case, codes in upper case.
+//! Nor need it be whole, since messages are cut, by providers and by adapters: a beginning that
+//! stands where a text ends, or is too long to be chance, is taken for the key. A provider that
+//! wants to show a key can always turn it around; this keeps what happens by itself out of logs.
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
@@ -23,6 +28,9 @@ const SHORTEST: usize = 4;
 const LONG: usize = 8;
 /// From here on no code of a failure can hold a key by chance.
 const REAL: usize = 16;
+/// From here on a beginning of a key counts wherever it stands. The names that keys of some
+/// providers begin with are about as long, and none of them is a word.
+const BEGINNING: usize = 12;
 
 impl LlmFailure {
     /// The same without the credential.
@@ -46,29 +54,68 @@ pub(crate) fn redact(text: &str, secret: &Secret) -> String {
     if key.len() < LONG {
         return replace_word(text, key);
     }
-    let mut clean = text.replace(key, MARK);
+    let mut clean = replace(text, key);
     for form in forms(key) {
-        clean = clean.replace(&form, MARK);
+        clean = replace(&clean, &form);
     }
     clean
+}
+
+/// Replaces a form of the key, in any case, whole or cut.
+fn replace(text: &str, form: &str) -> String {
+    let (bytes, form) = (text.as_bytes(), form.as_bytes());
+    let mut clean = String::with_capacity(text.len());
+    let mut kept = 0;
+    let mut at = 0;
+    while at < text.len() {
+        if !text.is_char_boundary(at) {
+            at += 1;
+            continue;
+        }
+        let rest = &bytes[at..];
+        let pairs = rest.iter().zip(form);
+        let mut found = pairs.take_while(|(a, b)| a.eq_ignore_ascii_case(b)).count();
+        // A key is ASCII; should one not be, no character is cut in two.
+        while !text.is_char_boundary(at + found) {
+            found -= 1;
+        }
+        let least = if ends(&rest[found..]) {
+            LONG
+        } else {
+            BEGINNING
+        };
+        if found < least.min(form.len()) {
+            at += 1;
+            continue;
+        }
+        clean.push_str(&text[kept..at]);
+        clean.push_str(MARK);
+        at += found;
+        kept = at;
+    }
+    clean.push_str(&text[kept..]);
+    clean
+}
+
+/// Whether a text may have been cut before this: nothing follows, or what marks a cut.
+fn ends(rest: &[u8]) -> bool {
+    rest.is_empty() || rest.starts_with("…".as_bytes()) || rest.starts_with(b"...")
 }
 
 /// How a key of some length looks behind an encoding.
 fn forms(key: &str) -> Vec<String> {
     let mut forms = Vec::new();
     let escaped = key.replace('\\', "\\\\").replace('"', "\\\"");
-    let percent = |upper: bool| -> String {
-        key.bytes()
-            .map(|byte| match byte {
-                b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-                    char::from(byte).to_string()
-                }
-                _ if upper => format!("%{byte:02X}"),
-                _ => format!("%{byte:02x}"),
-            })
-            .collect()
-    };
-    for form in [escaped, percent(true), percent(false)] {
+    let percent = key
+        .bytes()
+        .map(|byte| match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                char::from(byte).to_string()
+            }
+            _ => format!("%{byte:02X}"),
+        })
+        .collect();
+    for form in [escaped, percent] {
         if form != key {
             forms.push(form);
         }

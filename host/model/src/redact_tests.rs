@@ -47,6 +47,70 @@ fn a_key_is_found_as_it_is_and_in_the_encodings_that_gateways_use() {
 }
 
 #[test]
+fn a_key_is_found_in_any_case_as_hosts_and_codes_have_it() {
+    let key = "sk-nc-SECRETKEY-0123456789abcdef";
+    for (text, rest) in [
+        (
+            format!("to https://{}.example/{key}", key.to_lowercase()),
+            "to https://[credential].example/[credential]",
+        ),
+        (
+            format!("{}: ended", key.to_uppercase()),
+            "[credential]: ended",
+        ),
+    ] {
+        assert_eq!(clean(&text, key), rest);
+    }
+    let failure = LlmFailure::new(&"a1b2c3d4e5f6g7h8".to_uppercase(), "x");
+    let failure = failure.without(&Secret::new("a1b2c3d4e5f6g7h8"));
+    assert_eq!(failure.code, "[credential]");
+    // Letters of a short one are words.
+    assert_eq!(
+        clean("None, NONE, none", "none"),
+        "None, NONE, [credential]"
+    );
+}
+
+#[test]
+fn a_key_that_a_cut_goes_through_is_found_as_well() {
+    let key = "sk-nc-SECRETKEY-0123456789abcdef";
+    for (text, rest) in [
+        // Where the text ends, or says that it was cut.
+        ("bad key sk-nc-SE", "bad key [credential]"),
+        ("bad key SK-NC-SECRETKEY-01…", "bad key [credential]…"),
+        (
+            "\"bad key sk-nc-SECR...\" it said",
+            "\"bad key [credential]...\" it said",
+        ),
+        // Anywhere, when it is too long to be chance.
+        (
+            "to https://h/sk-nc-secret, which",
+            "to https://h/[credential], which",
+        ),
+        (
+            "a page: sk-nc-SECRETKEY-0123, no stream",
+            "a page: [credential], no stream",
+        ),
+        // What may be chance.
+        ("bad key sk-nc-S", "bad key sk-nc-S"),
+        (
+            "keys begin with sk-nc-SECRE, it said",
+            "keys begin with sk-nc-SECRE, it said",
+        ),
+        ("käsk-nc-é…", "käsk-nc-é…"),
+    ] {
+        assert_eq!(clean(text, key), rest);
+    }
+    for end in 12..key.len() {
+        let page = STANDARD_NO_PAD.encode(key);
+        let text = format!("a page: {}", &page[..end]);
+        assert_eq!(clean(&text, key), "a page: [credential]", "{end}");
+    }
+    // A short one has no beginnings.
+    assert_eq!(clean("ollama-", "ollama-1"), "ollama-");
+}
+
+#[test]
 fn a_short_key_is_taken_out_as_a_word_and_the_shortest_not_at_all() {
     for (key, text, rest) in [
         ("x", "x marks the x", "x marks the x"),

@@ -236,6 +236,20 @@ async fn a_redirect_is_not_followed_and_says_where_it_leads() {
 }
 
 #[tokio::test]
+async fn a_status_that_http_does_not_have_is_said() {
+    for status in [600, 999] {
+        let mock = Mock::start(vec![Answer::new(status, "")]);
+        let script = send_to(&mock);
+        let (mut stream, _) = stream(script.clone(), &mock).await;
+        let chunks = drain(&mut stream).await;
+        assert_eq!(ending(&chunks), format!("error HTTP_{status}"));
+        let text = chunks[0].as_str();
+        assert!(text.contains(&format!("the status {status}")), "{text}");
+        assert_eq!(log(&script), ["open", "close"]);
+    }
+}
+
+#[tokio::test]
 async fn an_adapter_that_refuses_or_breaks_ends_the_stream() {
     let mock = Mock::start(vec![Answer::sse(format!("{TEXT}\n"))]);
     let refused = plain().system(Some(String::from("refuse")));
@@ -285,6 +299,32 @@ async fn a_provider_that_quotes_the_key_does_not_get_it_into_the_log() {
         "{:?}",
         chunks[0]
     );
+}
+
+#[tokio::test]
+async fn a_key_that_was_written_into_a_header_is_kept_out_too() {
+    for (name, value) in [
+        ("Authorization", "Bearer sk-written-01"),
+        ("X-Api-Key", "sk-written-01"),
+        ("x-note", "sk-written-01"),
+    ] {
+        let line = r#"{"type":"finish","reason":{"kind":"error","failure":{"message":"bad sk-written-01, sk-test-1","code":"AUTH"}}}"#;
+        let mock = Mock::start(vec![Answer::sse(format!("{line}\n"))]);
+        let mut script = send_to(&mock);
+        let Some(Action::Send(request)) = script.actions.front_mut() else {
+            panic!("it sends first")
+        };
+        request.headers.push((name.to_owned(), value.to_owned()));
+        let (mut stream, _) = stream(script, &mock).await;
+        let chunks = drain(&mut stream).await;
+        let kept = if name == "x-note" {
+            value
+        } else {
+            "[credential]"
+        };
+        let says = format!("bad {kept}, [credential]");
+        assert!(chunks[0].as_str().contains(&says), "{:?}", chunks[0]);
+    }
 }
 
 #[tokio::test]

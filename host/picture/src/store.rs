@@ -152,11 +152,12 @@ impl Cache {
 
 /// The content of a regular file; none of one that is larger than that.
 fn read_bounded(path: &Path, max: u64) -> io::Result<Option<Vec<u8>>> {
-    let file = File::open(path)?;
-    let metadata = file.metadata()?;
+    // A pipe in the place of a file would be waited for while it is opened.
+    let metadata = fs::metadata(path)?;
     if !metadata.is_file() {
         return Err(io::Error::other("it is not a file"));
     }
+    let file = File::open(path)?;
     let mut bytes = Vec::with_capacity(usize::try_from(metadata.len().min(max)).unwrap_or(0));
     file.take(max + 1).read_to_end(&mut bytes)?;
     Ok((bytes.len() as u64 <= max).then_some(bytes))

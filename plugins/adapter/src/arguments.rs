@@ -10,6 +10,10 @@ use guest_support::json::{Json, unescape};
 
 const EMPTY: &str = "{}";
 
+/// Levels that arguments may nest: some parsers take 128 of a whole request, which
+/// has a few of its own around them.
+const MAX_DEPTH: usize = 100;
+
 /// [`compact`] of a text that is escaped, as streams bring it.
 pub fn compact_escaped(escaped: &str) -> String {
     compact(&unescape(escaped))
@@ -31,13 +35,42 @@ pub fn compact(text: &str) -> String {
 }
 
 /// Arguments of a call of the history (escaped), as an object: what is no JSON or
-/// no object is `{}` (§7.3).
-pub fn object_escaped(escaped: &str) -> String {
+/// no object is `{}` (§7.3), and so is what nests too deep, as a provider would
+/// refuse the request, and each later one of the session; `warn` is told of that.
+pub fn object_escaped(escaped: &str, warn: impl FnOnce(&str)) -> String {
     let text = unescape(escaped);
-    match Json::parse(&text) {
-        Some(json) if json.is_object() => compact(json.raw()),
-        _ => EMPTY.to_owned(),
+    let Some(json) = Json::parse(&text).filter(|json| json.is_object()) else {
+        return EMPTY.to_owned();
+    };
+    let depth = depth(json);
+    if depth > MAX_DEPTH {
+        warn(&format!(
+            "its arguments nest {depth} levels deep, and go out as {{}}: more than {MAX_DEPTH} are refused by some providers"
+        ));
+        return EMPTY.to_owned();
     }
+    compact(json.raw())
+}
+
+/// How many arrays and objects are inside each other.
+fn depth(json: Json<'_>) -> usize {
+    let (mut depth, mut most) = (0_usize, 0);
+    let (mut quoted, mut escaped) = (false, false);
+    for byte in json.raw().bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = quoted,
+            b'"' => quoted = !quoted,
+            _ if quoted => {}
+            b'{' | b'[' => {
+                depth += 1;
+                most = most.max(depth);
+            }
+            b'}' | b']' => depth -= 1,
+            _ => {}
+        }
+    }
+    most
 }
 
 /// Repairs raw control characters and unknown escapes inside of the strings of a

@@ -63,7 +63,36 @@ fn a_call_of_the_history_has_an_object_or_nothing() {
         ("[1]", "{}"),
         ("", "{}"),
     ] {
-        assert_eq!(object_escaped(escaped), expected, "{escaped}");
+        let seen = object_escaped(escaped, |why| panic!("{why}"));
+        assert_eq!(seen, expected, "{escaped}");
+    }
+}
+
+#[test]
+fn arguments_that_nest_too_deep_for_a_provider_are_none() {
+    let nested = |levels: usize| {
+        let (open, close) = ("[".repeat(levels - 1), "]".repeat(levels - 1));
+        format!(r#"{{"a":{open}"\\\"[{{"{close}}}"#)
+    };
+    let seen = |text: &str| {
+        let mut escaped = String::new();
+        guest_support::json::escape(text, &mut escaped);
+        let mut warned = false;
+        let text = object_escaped(&escaped, |_| warned = true);
+        (text, warned)
+    };
+    for levels in [2, MAX_DEPTH] {
+        assert_eq!(seen(&nested(levels)), (nested(levels), false));
+    }
+    for levels in [MAX_DEPTH + 1, 100_000] {
+        assert_eq!(seen(&nested(levels)), ("{}".to_owned(), true), "{levels}");
+    }
+    // Many beside each other, and brackets of a text, are not deep.
+    for flat in [
+        format!(r#"{{"a":[{}[]]}}"#, "[],".repeat(1000)),
+        format!(r#"{{"a":"{}"}}"#, "[{".repeat(1000)),
+    ] {
+        assert_eq!(seen(&flat), (flat, false));
     }
 }
 

@@ -16,15 +16,13 @@ use guest_support::{Error, Slots, error};
 use crate::bindings::exports::dsh::plugin::llm_adapter::{Action, EndCause, Prepared};
 use crate::bound::bound_pictures;
 use crate::emit::{Emitter, Target};
-use crate::failure::Failure;
+use crate::failure::{Failure, MAX_MESSAGE};
 use crate::opening::{self, Opening};
 use crate::profile::{Catalogue, Model, Profile, Speaks};
 use crate::{Call, Pictures, Protocol, cap, classify, history, sse};
 
 /// Bytes kept of an error's body; what a failure needs is at its start.
 const ERROR_BODY: usize = 256 * 1024;
-/// Bytes of an error's body that its message may have.
-const ERROR_TEXT: usize = 16 * 1024;
 
 /// An instance: the providers that it serves and the attempts under way.
 pub struct Adapter<P> {
@@ -279,7 +277,7 @@ impl<P: Protocol> Attempt<P> {
                 false => body,
             };
             let text = P::error_text(self.status, &body);
-            let text = guest_support::words::start(&text, ERROR_TEXT);
+            let text = guest_support::words::start(&text, MAX_MESSAGE);
             let failure = Failure::new(classify::of_text(text), text);
             self.out
                 .fail_as(&failure.of_response(self.status, &self.headers));

@@ -232,7 +232,7 @@ fn an_answer_other_than_2xx_is_a_failure_with_what_its_headers_tell() {
     );
     assert_eq!(
         failure(&long)["message"].as_str().unwrap().len(),
-        ERROR_TEXT
+        MAX_MESSAGE
     );
     assert!(answer(500, &[], b"x", &EndCause::Aborted).is_empty());
 }

@@ -2,46 +2,16 @@
 //! A protocol opens blocks, appends to them and closes them; order, indexes, the
 //! usage before the end, the replay state and what an end means are made here.
 
+mod kinds;
+
 use guest_support::json::{Json, Object, array, escape, quote};
+use guest_support::words::start;
 
 use crate::arguments;
 use crate::classify;
-use crate::failure::{Failure, finish_error};
+use crate::failure::{Failure, MAX_MESSAGE, finish_error};
 
-/// What a block holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// What people read.
-    Text,
-    /// What the model thought.
-    Reasoning,
-    /// A call of a tool.
-    Call,
-}
-
-/// Why a provider ended an answer, as replay states name it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stop {
-    /// It was done.
-    Stop,
-    /// The cap was reached.
-    Length,
-    /// It waits for tools.
-    ToolUse,
-}
-
-/// The provider's counts, disjoint; unknown ones are 0.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Usage {
-    /// Not from a cache, nor written to one.
-    pub input: u64,
-    /// Reasoning included.
-    pub output: u64,
-    /// Read from a cache.
-    pub cache_read: u64,
-    /// Written to a cache.
-    pub cache_write: u64,
-}
+pub use kinds::{Kind, Stop, Usage};
 
 /// Bytes that a call's id or name may have: both are repeated with each delta.
 pub const MAX_NAME: usize = 64 * 1024;
@@ -378,6 +348,7 @@ impl Emitter {
     /// The attempt failed, and this is what is known of it: classified by its
     /// words.
     pub fn fail(&mut self, text: &str) {
+        let text = start(text, MAX_MESSAGE);
         self.fail_as(&Failure::new(classify::of_text(text), text));
     }
 
@@ -462,37 +433,6 @@ fn reason_of(failure: &Failure) -> String {
 fn push_number(out: &mut String, number: usize) {
     use std::fmt::Write;
     let _ = write!(out, "{number}");
-}
-
-impl Kind {
-    /// As chunks and blocks name it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::Text => "text",
-            Kind::Reasoning => "reasoning",
-            Kind::Call => "tool-call",
-        }
-    }
-
-    /// The member of a replay entry that holds its signature.
-    pub(crate) fn signature(self) -> &'static str {
-        match self {
-            Kind::Text => "textSignature",
-            Kind::Reasoning => "thinkingSignature",
-            Kind::Call => "thoughtSignature",
-        }
-    }
-}
-
-impl Stop {
-    /// As replay states name it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Stop::Stop => "stop",
-            Stop::Length => "length",
-            Stop::ToolUse => "toolUse",
-        }
-    }
 }
 
 #[cfg(test)]

@@ -4,6 +4,11 @@
 use std::borrow::Cow;
 
 use guest_support::json::{Object, quote};
+use guest_support::words::start;
+
+/// Bytes that a message, and what it is classified by, may have. Nothing stands
+/// behind a cut: a key is known by its head only at the end of a text.
+pub const MAX_MESSAGE: usize = 16 * 1024;
 
 /// Why an attempt failed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,7 +42,7 @@ impl Failure {
         if (100..=599).contains(&status) {
             self.status = Some(status);
         } else if !self.message.contains(&status.to_string()) {
-            self.message = format!("{} (HTTP status {status})", self.message);
+            self.message = format!("HTTP status {status}: {}", self.message);
         }
         self.retry_after_ms = retry_after_ms(headers);
         self.request_id = ["x-request-id", "request-id", "x-deepseek-request-id"]
@@ -52,7 +57,7 @@ impl Failure {
 pub fn finish_error(failure: &Failure) -> String {
     let number = |number: Option<u64>| number.map(|number| number.to_string());
     let facts = Object::new()
-        .string("message", &unescaped(&failure.message))
+        .string("message", &unescaped(start(&failure.message, MAX_MESSAGE)))
         .string("code", &failure.code)
         .maybe("status", number(failure.status.map(u64::from)).as_deref())
         .maybe(

@@ -44,9 +44,9 @@ fn retry_after_is_seconds_or_a_date_against_the_response_s_own() {
 fn a_status_that_http_does_not_know_is_said_in_words() {
     for (status, message, kept, expected) in [
         (599, "no", Some(599), "no"),
-        (999, "no", None, "no (HTTP status 999)"),
+        (999, "no", None, "HTTP status 999: no"),
         (600, "600: no", None, "600: no"),
-        (99, "no", None, "no (HTTP status 99)"),
+        (99, "no", None, "HTTP status 99: no"),
     ] {
         let failure = Failure::new("SERVER", message).of_response(status, &[]);
         assert_eq!((failure.status, failure.message.as_str()), (kept, expected));
@@ -91,4 +91,14 @@ fn what_a_body_escapes_without_need_is_shown_as_it_is() {
             serde_json::from_str(&finish_error(&Failure::new("SERVER", text))).unwrap();
         assert_eq!(finish["reason"]["failure"]["message"], shown);
     }
+}
+
+#[test]
+fn a_message_is_cut_and_ends_with_its_cut() {
+    let long = format!("{}é", "x".repeat(MAX_MESSAGE - 1));
+    let failure = Failure::new("SERVER", long).of_response(999, &[]);
+    let finish: serde_json::Value = serde_json::from_str(&finish_error(&failure)).unwrap();
+    let message = finish["reason"]["failure"]["message"].as_str().unwrap();
+    assert!(message.starts_with("HTTP status 999: x") && message.ends_with('x'));
+    assert_eq!(message.len(), MAX_MESSAGE);
 }

@@ -352,3 +352,30 @@ fn blank_is_white_space_however_it_is_escaped() {
         assert_eq!(is_blank(escaped), blank, "{escaped}");
     }
 }
+
+#[test]
+fn a_call_whose_arguments_nest_too_deep_goes_out_without_them_and_is_told_of() {
+    let mut deep = call("a|b");
+    deep["arguments"] = json!(format!(
+        r#"{{"a":{}{}}}"#,
+        "[".repeat(100_000),
+        "]".repeat(100_000)
+    ));
+    let content = json!([deep]);
+    let own = said(
+        PLAIN,
+        "m",
+        "toolUse",
+        content,
+        json!([{"type": "tool-call"}]),
+    );
+    let (entries, warnings) = told(&[own, result("a|b", json!([text("ok")]))], false);
+    assert_eq!(
+        entries,
+        ["same toolUse: call a|b look {}", "result a|b look ok"]
+    );
+    assert!(
+        warnings.len() == 1 && warnings[0].starts_with("the call a|b: its arguments nest 100001"),
+        "{warnings:?}"
+    );
+}

@@ -4,10 +4,13 @@
 //! (spec/llm.md §4 has no code for it: `MALFORMED_RESPONSE`, or what an error
 //! object's own words mean).
 
+use std::borrow::Cow;
+
 use guest_support::json::Json;
+use guest_support::words::start;
 
 use crate::classify;
-use crate::failure::Failure;
+use crate::failure::{Failure, MAX_MESSAGE};
 
 /// Bytes kept of a body that is no stream.
 const KEPT: usize = 64 * 1024;
@@ -106,11 +109,12 @@ fn told(text: &str, provider: &str) -> Failure {
 }
 
 /// An error's message, and all the words that it is classified by: code, type and
-/// message of an object, or the text that stands in its place.
+/// message of an object, or the text that stands in its place. Each is cut where a
+/// message would be.
 pub fn error_words(error: Json<'_>) -> (Option<String>, String) {
     let text = |json: Json<'_>| {
-        json.string()
-            .map_or_else(|| json.raw().to_owned(), std::borrow::Cow::into_owned)
+        let text = json.string().unwrap_or(Cow::Borrowed(json.raw()));
+        start(&text, MAX_MESSAGE).to_owned()
     };
     if !error.is_object() {
         let text = text(error);
@@ -123,10 +127,9 @@ pub fn error_words(error: Json<'_>) -> (Option<String>, String) {
         .collect();
     let message = error
         .some("message")
-        .and_then(Json::string)
-        .filter(|message| !message.is_empty())
-        .map(std::borrow::Cow::into_owned);
-    (message, detail.join(" "))
+        .filter(|message| message.string_len().is_some_and(|length| length > 0))
+        .map(text);
+    (message, start(&detail.join(" "), MAX_MESSAGE).to_owned())
 }
 
 /// The first words of a text, on one line.
@@ -184,6 +187,22 @@ mod tests {
                 assert_eq!(failure.code, code, "{body}");
                 assert!(failure.message.contains(part), "{}", failure.message);
             }
+        }
+    }
+
+    #[test]
+    fn an_error_s_words_are_cut_before_anybody_searches_them() {
+        let long = "x".repeat(MAX_MESSAGE);
+        for error in [
+            format!(r#"{{"message":"{long} quota exceeded"}}"#),
+            format!(r#"{{"code":"{long}","message":"quota exceeded"}}"#),
+            format!(r#""{long} quota exceeded""#),
+            format!(r#"[1,"{long} quota exceeded"]"#),
+        ] {
+            let (message, detail) = error_words(Json::parse(&error).unwrap());
+            assert!(message.is_none_or(|message| message.len() <= MAX_MESSAGE));
+            assert_eq!(detail.len(), MAX_MESSAGE);
+            assert_eq!(classify::of_text(&detail), "PI_AI_ERROR");
         }
     }
 

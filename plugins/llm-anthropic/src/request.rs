@@ -62,11 +62,13 @@ pub(crate) fn build(
     })
 }
 
-/// Where messages go. People know base URLs with and without `/v1`.
+/// Where messages go. People know base URLs with and without `/v1`;
+/// a query stays behind the path.
 fn address(base: &str) -> String {
+    let (base, query) = base.split_at(base.find('?').unwrap_or(base.len()));
     let base = base.trim_end_matches('/');
     let base = base.strip_suffix("/v1").unwrap_or(base);
-    format!("{base}/v1/messages")
+    format!("{base}/v1/messages{query}")
 }
 
 /// What this protocol's switches say of a model.

@@ -207,6 +207,10 @@ fn a_base_url_may_end_as_people_know_it() {
             "https://api.example/apiv1",
             "https://api.example/apiv1/v1/messages",
         ),
+        (
+            "https://api.example/v1/?v=/v1",
+            "https://api.example/v1/messages?v=/v1",
+        ),
     ] {
         let asked = asked(&json!({"baseURL": base}), &json!({})).unwrap();
         assert_eq!(asked.url, url);

@@ -37,7 +37,7 @@ pub(crate) fn build(
     }
     Ok(HttpRequest {
         method: "POST".to_owned(),
-        url: format!("{}/chat/completions", settings.base_url),
+        url: adapter_support::url(&settings.base_url, "/chat/completions"),
         headers: headers
             .into_iter()
             .map(|(name, value)| (name.to_owned(), value.to_owned()))

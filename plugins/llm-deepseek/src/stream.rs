@@ -8,10 +8,7 @@ use adapter_support::emit::{MAX_NAME, too_long_a_name};
 use adapter_support::failure::{Failure, finish_error};
 use adapter_support::opening::{error_words, shown};
 use guest_support::json::{Json, Object, text};
-use guest_support::words::start;
 
-/// Bytes that an error object's message may have.
-const ERROR_TEXT: usize = 16 * 1024;
 /// Bytes of a reason that becomes a code.
 const MAX_REASON: usize = 64;
 
@@ -243,7 +240,6 @@ fn code_of(reason: &str) -> Option<String> {
 fn of_error(error: Json<'_>) -> Failure {
     let (message, detail) = error_words(error);
     let message = message.unwrap_or_else(|| shown(error.raw()));
-    let message = start(&message, ERROR_TEXT);
     let status = error
         .some("code")
         .and_then(|code| match code.string() {

@@ -386,3 +386,19 @@ fn a_status_that_http_does_not_know_is_said() {
         assert!(failure["message"].as_str().unwrap().contains("999"));
     }
 }
+
+#[test]
+fn a_query_of_the_base_url_stays_behind_the_path() {
+    for (base, url) in [
+        ("http://h/v1?key=x", "http://h/v1/chat/completions?key=x"),
+        ("http://h/", "http://h/chat/completions"),
+        ("http://h", "http://h/chat/completions"),
+    ] {
+        load(&json!({"baseURL": base}));
+        let attempt = Component::open(request(&[])).unwrap();
+        let Action::Send(request) = Component::next(attempt).unwrap() else {
+            panic!("sends")
+        };
+        assert_eq!(request.url, url);
+    }
+}

@@ -382,3 +382,18 @@ fn only_the_first_choice_is_the_answer() {
     );
     assert_eq!(blocks, [text("a")]);
 }
+
+#[test]
+fn what_a_stream_says_of_its_failure_is_cut() {
+    let long = "x".repeat(300_000);
+    for payload in [
+        json!({"error": {"message": long}}),
+        json!({"error": long}),
+        json!({"error": {"code": 500, "type": long}}),
+        json!({"choices": [{"delta": {}, "finish_reason": long}]}),
+    ] {
+        let (.., finish) = play(&json!({}), &format!("data: {payload}\n\ndata: [DONE]\n\n"));
+        let message = finish["reason"]["failure"]["message"].as_str().unwrap();
+        assert!(message.len() <= 16 * 1024, "{}", message.len());
+    }
+}

@@ -44,7 +44,7 @@ pub(crate) fn build(
     .body(call, history, session)?;
     Ok(HttpRequest {
         method: "POST".to_owned(),
-        url: format!("{}/responses", base.trim_end_matches('/')),
+        url: adapter_support::url(base, "/responses"),
         headers: headers(profile, base, session),
         body: body::parts(text),
         timeout_ms: profile.timeout_ms,

@@ -371,5 +371,18 @@ fn every_route_of_the_catalogue_can_be_called_and_so_can_the_manual_s() {
     }
 }
 
+#[test]
+fn a_query_of_the_base_url_stays_behind_the_path() {
+    for (base, url) in [
+        ("http://h/v1?key=x", "http://h/v1/responses?key=x"),
+        ("http://h/v1/?a=/", "http://h/v1/responses?a=/"),
+        ("http://h/v1//", "http://h/v1/responses"),
+    ] {
+        let mut profile = profile();
+        profile["baseURL"] = json!(base);
+        assert_eq!(open(&profile, &request("m", &[hello()])).unwrap().url, url);
+    }
+}
+
 #[path = "request_history_tests.rs"]
 mod history;

@@ -105,7 +105,7 @@ fn file(path: &Path) -> Result<Fetched, String> {
 
 /// A file's content; nothing where there is none.
 fn whole(path: &Path, max: u64) -> Result<Option<Vec<u8>>, String> {
-    let file = match std::fs::File::open(path) {
+    let file = match crate::regular::open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         opened => opened.map_err(|error| format!("cannot read {}: {error}", path.display()))?,
     };

@@ -11,7 +11,6 @@ mod expected;
 mod play;
 mod tell;
 
-use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -47,6 +46,20 @@ pub(super) fn run(desk: &Desk, words: &Words) -> Done {
             shown(member, 120)
         ));
     }
+    // A name that is nobody's is said before a recording of it is looked for.
+    let engine = desk.engine()?;
+    let word = words.one();
+    let refused = |why: &str| Stop::of(format_args!("{}: {why}", shown(word, 300)));
+    let (what, component) = component(desk, &engine, word)?;
+    if !component.description().exports.iter().any(|export| {
+        export
+            .of_contract()
+            .is_some_and(|(name, _)| name == "llm-adapter")
+    }) {
+        return Err(refused(
+            "it exports no `llm-adapter`, so there is nothing to replay; adapters alone can be",
+        ));
+    }
     let body = response(&case, &request, words.value("--response").map(at))?;
     let wanted = match words.value("--expect").map(at) {
         Some(file) => Some((text_of(&file)?, file)),
@@ -63,20 +76,6 @@ pub(super) fn run(desk: &Desk, words: &Words) -> Done {
         Err(error) => Err(of_file(&file, &error)),
     });
     let wanted = wanted.transpose()?;
-
-    let engine = desk.engine()?;
-    let word = words.one();
-    let refused = |why: &str| Stop::of(format_args!("{}: {why}", shown(word, 300)));
-    let (what, component) = component(desk, &engine, word)?;
-    if !component.description().exports.iter().any(|export| {
-        export
-            .of_contract()
-            .is_some_and(|(name, _)| name == "llm-adapter")
-    }) {
-        return Err(refused(
-            "it exports no `llm-adapter`, so there is nothing to replay; adapters alone can be",
-        ));
-    }
     let attachments = Attachments::of(&desk.place.home);
     let played = desk
         .wait(play::play(&engine, component, &case, body, &attachments))
@@ -246,13 +245,8 @@ fn utf8(file: &Path, bytes: Vec<u8>) -> Result<String, Stop> {
 }
 
 fn bytes_of(file: &Path) -> std::io::Result<Vec<u8>> {
-    // A pipe without a writer would be waited for.
-    let meta = file.metadata()?;
-    if !meta.is_file() {
-        return Err(std::io::Error::other("it is no regular file"));
-    }
     let mut bytes = Vec::new();
-    File::open(file)?
+    crate::regular::open(file)?
         .take(MAX_FILE + 1)
         .read_to_end(&mut bytes)?;
     if bytes.len() as u64 > MAX_FILE {

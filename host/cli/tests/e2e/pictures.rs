@@ -190,10 +190,14 @@ fn a_file_that_cannot_be_attached_ends_the_run_before_there_is_a_session() {
     fs::write(scratch.work().join("empty.png"), b"").unwrap();
     let large = fs::File::create(scratch.work().join("large.png")).unwrap();
     large.set_len((32 << 20) + 1).unwrap();
+    let bits = rustix::fs::Mode::from_bits_truncate(0o600);
+    rustix::fs::mkfifoat(rustix::fs::CWD, scratch.work().join("fifo.png"), bits).unwrap();
     let mock = Mock::start(vec![]);
     for (file, said) in [
         ("absent.png", "cannot open it"),
         (".", "it is not a file"),
+        ("fifo.png", "it is not a file"),
+        ("/dev/zero", "it is not a file"),
         ("notes.png", "it is text"),
         ("empty.png", "it is empty"),
         ("cut.jpg", "it ends before its picture does"),

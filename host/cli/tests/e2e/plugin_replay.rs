@@ -145,6 +145,8 @@ fn a_file_that_is_missing_or_wrong_is_named() {
     let scratch = Scratch::new();
     let request = file(&case("text-basic"), "request.json");
     scratch.write("list.json", "[]");
+    let text = std::fs::read_to_string(&request).unwrap();
+    scratch.write("call.json", &text);
     scratch.write(
         "bad.json",
         r#"{"generate":{"provider":"p","model":"m","messages":[]},"response":{"end":"x"}}"#,
@@ -155,13 +157,27 @@ fn a_file_that_is_missing_or_wrong_is_named() {
     for (words, says) in [
         (vec![], "it needs a component"),
         (vec!["llm-deepseek"], "--request is missing"),
+        // What is no adapter is said before a recording is looked for.
+        (
+            vec!["nope", "--request", "call.json"],
+            "there is no such file, component of this build or installed plugin",
+        ),
+        (
+            vec!["llm-retry", "--request", "call.json"],
+            "it exports no `llm-adapter`",
+        ),
+        (vec!["text.wasm", "--request", "call.json"], "text.wasm"),
+        (
+            vec!["llm-deepseek", "--request", "call.json"],
+            "response.sse: No such file",
+        ),
         (
             vec!["llm-deepseek", "--request", "none.json"],
             "none.json: No such file",
         ),
         (
             vec!["llm-deepseek", "--request", "folder"],
-            "folder: it is no regular file",
+            "folder: it is not a file",
         ),
         (
             vec!["llm-deepseek", "--request", "list.json"],

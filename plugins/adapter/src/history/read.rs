@@ -124,7 +124,7 @@ impl<'a> Reader<'a> {
         let blocks: Vec<_> = content
             .iter()
             .enumerate()
-            .filter_map(|(at, block)| content_block(*block, signature(at)))
+            .filter_map(|(at, block)| content_block(*block, signature(at), target))
             .collect();
         let mut calls = 0;
         for block in &blocks {
@@ -186,7 +186,11 @@ fn replay_of<'a>(
     }
 }
 
-fn content_block<'a>(block: Json<'a>, signature: Signature<'a>) -> Option<Block<'a>> {
+fn content_block<'a>(
+    block: Json<'a>,
+    signature: Signature<'a>,
+    target: &Target<'_>,
+) -> Option<Block<'a>> {
     let sign = signature.text.map(Cow::Borrowed);
     match kind(block)? {
         "text" => Some(Block::Text {
@@ -206,6 +210,7 @@ fn content_block<'a>(block: Json<'a>, signature: Signature<'a>) -> Option<Block<
                     .first("arguments")
                     .and_then(Json::escaped)
                     .unwrap_or(""),
+                |why| (target.warn)(&format!("the call {}: {why}", member(block, "id"))),
             ),
             signature: sign,
         }),
