@@ -12,6 +12,7 @@ use dsh_session::{Json, Kind, Messages, RequestHeader, Value};
 
 use crate::config;
 use crate::error::AgentError;
+use crate::last_request::last_request;
 use crate::log::Log;
 use crate::step::Step;
 use crate::turn::Stop;
@@ -108,7 +109,12 @@ impl Built {
 fn seed(step: &Step<'_>) -> CallConfig {
     let agent = step.agent;
     let options = &agent.config;
-    let header = agent.log.read(dsh_session::Session::request_header);
+    let requested = agent.requested.load(Ordering::Acquire);
+    let header = agent.log.read(if requested {
+        dsh_session::Session::request_header
+    } else {
+        last_request
+    });
     let logged = header.as_ref().and_then(|header| {
         let config = config::read(header.config()?)?;
         let defaulted = |field: &str| {
@@ -123,9 +129,7 @@ fn seed(step: &Step<'_>) -> CallConfig {
             ..config
         })
     });
-    if agent.requested.load(Ordering::Acquire)
-        && let Some(logged) = logged
-    {
+    if requested && let Some(logged) = logged {
         return logged;
     }
     // An effort of an earlier run holds while the route is the same.

@@ -125,7 +125,9 @@ pub(crate) fn compose_at(
     };
     let rows = tree.rows(&inputs).map_err(Failure::of)?;
     for problem in &rows.problems {
-        left_out.note(&problem.message)?;
+        let row = problem.row.as_deref();
+        let providers = row.map(|row| tree.providers_of(row)).unwrap_or_default();
+        left_out.served(&problem.message, providers)?;
     }
     for row in rows
         .rows

@@ -14,7 +14,13 @@ use crate::report;
 
 pub(crate) struct LeftOut {
     strict: bool,
-    lines: RefCell<Vec<String>>,
+    lines: RefCell<Vec<Line>>,
+}
+
+struct Line {
+    text: String,
+    /// Providers that the row is granted which it is about.
+    providers: Vec<String>,
 }
 
 impl LeftOut {
@@ -27,10 +33,16 @@ impl LeftOut {
 
     /// Notes it; with `--strict`, fails with it.
     pub(crate) fn note(&self, what: impl Display) -> Result<(), Failure> {
+        self.served(what, Vec::new())
+    }
+
+    /// Notes what these providers cannot be called for.
+    pub(crate) fn served(&self, what: impl Display, providers: Vec<String>) -> Result<(), Failure> {
         if self.strict {
             return Err(Failure::of(format_args!("{what} (--strict)")));
         }
-        self.lines.borrow_mut().push(what.to_string());
+        let text = what.to_string();
+        self.lines.borrow_mut().push(Line { text, providers });
         Ok(())
     }
 
@@ -38,18 +50,25 @@ impl LeftOut {
     pub(crate) fn row(&self, row: &Row, reason: &str) -> Result<(), Failure> {
         let prefix = format!("row {}: ", row.id);
         let reason = reason.strip_prefix(&prefix).unwrap_or(reason);
-        self.note(format_args!("row {} is left out: {reason}", row.id))
+        let what = format_args!("row {} is left out: {reason}", row.id);
+        self.served(what, row.providers())
     }
 
     /// Reports what was noted, once.
     pub(crate) fn report(&self) {
-        self.lines.take().iter().for_each(report::line);
+        let lines = self.lines.take();
+        lines.iter().for_each(|line| report::line(&line.text));
     }
 
-    /// What was noted, as the reason of something else; none where nothing was.
-    pub(crate) fn reason(&self) -> Option<String> {
+    /// What was noted of rows that would serve this provider, as the reason why nothing
+    /// does; none where there is no such row. The other lines stay to be reported.
+    pub(crate) fn reason(&self, provider: &str) -> Option<String> {
         let lines = self.lines.take();
-        (!lines.is_empty()).then(|| lines.join("; "))
+        let own = |line: &Line| line.providers.iter().any(|one| one == provider);
+        let (own, others) = lines.into_iter().partition::<Vec<_>, _>(own);
+        self.lines.replace(others);
+        let own: Vec<String> = own.into_iter().map(|line| line.text).collect();
+        (!own.is_empty()).then(|| own.join("; "))
     }
 }
 

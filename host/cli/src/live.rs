@@ -82,6 +82,9 @@ pub(crate) fn routes(
     state
         .told
         .extend(problems.into_iter().map(|(_, what)| what));
+    let taken = composed.rows.unserved.iter();
+    let taken = taken.filter(|one| one.taken_by.is_some());
+    state.told.extend(taken.map(ToString::to_string));
     *live.state.try_lock().map_err(Failure::of)? = Some(state);
     Ok(routes)
 }
@@ -128,7 +131,7 @@ impl Place {
 
     /// With what a mount serves; none where it is no adapter.
     fn taken(routes: &Routes, mount: &Mount) -> Result<Option<Self>, String> {
-        let register = |models: &Models| match Offer::of(mount)? {
+        let register = |models: &Models| match Offer::of(&mount.row, &mount.mounted)? {
             None => Ok(None),
             Some(offer) => models
                 .register(offer.adapter, &offer.grants)
@@ -141,7 +144,7 @@ impl Place {
 
     fn replace(&self, mount: &Mount) -> Result<(), String> {
         for registration in &self.0 {
-            if let Some(offer) = Offer::of(mount)? {
+            if let Some(offer) = Offer::of(&mount.row, &mount.mounted)? {
                 let replaced = registration.replace(offer.adapter, &offer.grants);
                 replaced.map_err(|error| error.to_string())?;
             }
@@ -168,7 +171,12 @@ impl State {
     }
 
     /// Says what is wrong with routes now and was not before.
-    fn tell(&mut self) {
+    fn tell(&mut self, unserved: &[Unserved]) {
+        for one in unserved.iter().filter(|one| one.taken_by.is_some()) {
+            if self.told.insert(one.to_string()) {
+                report::line(one);
+            }
+        }
         let Some(models) = self.routes[0].upgrade() else {
             return;
         };
@@ -240,7 +248,7 @@ impl Live {
             }
         }
         state.nobody(&rows.unserved);
-        state.tell();
+        state.tell(&rows.unserved);
     }
 
     async fn seated(&self, place: &Place, row: &Row) -> Result<(), String> {

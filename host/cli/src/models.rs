@@ -10,12 +10,11 @@ use async_trait::async_trait;
 use dsh_http::{Allowed, Origin, Reach};
 use dsh_model::{
     Adapter, Attempt, CallConfig, CallContext, ComponentAdapter, GenerateRequest, LlmFailure,
-    Models, Prepared, Route, RouteGrant,
+    ModelError, ModelInfo, Models, Prepared, Route, RouteGrant,
 };
-use dsh_profile::{Endpoint, Unserved};
-use serde_json::json;
-
-use crate::boot::Mount;
+use dsh_plugin::Mounted;
+use dsh_profile::{Endpoint, Row, Unserved};
+use serde_json::{Value, json};
 
 /// What a mounted row brings to [`Models`].
 pub(crate) struct Offer {
@@ -28,14 +27,35 @@ impl Offer {
     ///
     /// # Errors
     /// Why nothing of the row can be used.
-    pub(crate) fn of(mount: &Mount) -> Result<Option<Self>, String> {
-        let Some(adapter) = ComponentAdapter::new(&mount.mounted) else {
+    pub(crate) fn of(row: &Row, mounted: &Mounted) -> Result<Option<Self>, String> {
+        let Some(adapter) = ComponentAdapter::new(mounted) else {
             return Ok(None);
         };
-        let granted = mount.mounted.grants().routes();
-        let Granted { grants, refused } = route_grants(&mount.row.endpoints, granted)?;
+        let granted = mounted.grants().routes();
+        let Granted { grants, refused } = route_grants(&row.endpoints, granted)?;
         let adapter = Barred { adapter, refused };
         Ok(Some(Self { adapter, grants }))
+    }
+
+    /// Its routes, with what is wrong with each.
+    pub(crate) fn routes(&self) -> Vec<Route> {
+        let routes = self.adapter.list_routes();
+        routes
+            .iter()
+            .filter_map(|text| Route::parse(text).ok())
+            .collect()
+    }
+
+    /// Why a call of this model would not be prepared; nothing is sent.
+    pub(crate) async fn fault(&self, config: CallConfig) -> Option<String> {
+        let (provider, model) = (config.provider.clone(), config.model.clone());
+        match self.adapter.prepare(&CallContext::default(), config).await {
+            Err(failure) => Some(failure.message),
+            Ok(prepared) => ModelInfo::parse(&prepared.model, &provider, &model)
+                .and_then(|info| info.resolve(prepared.config))
+                .err()
+                .map(|error| error.to_string()),
+        }
     }
 }
 
@@ -51,7 +71,10 @@ impl Adapter for Barred {
     fn list_routes(&self) -> Vec<String> {
         let routes = self.adapter.list_routes().into_iter();
         let refused = |text: &String| {
-            let route = Route::parse(text).ok()?;
+            let route = match Route::parse(text) {
+                Ok(route) => route,
+                Err(error) => return unreadable(text, error),
+            };
             let (_, problem) = self.refused.iter().find(|(id, _)| *id == route.provider)?;
             // What is wrong with it in itself comes first.
             let problem = route.problem.as_ref().unwrap_or(problem);
@@ -110,6 +133,23 @@ fn unserved(provider: &str) -> LlmFailure {
     LlmFailure::new("INVALID_CONFIG", format!("no row serves {provider}"))
 }
 
+/// A route whose facts cannot be used, as one that says why: the others of its adapter
+/// are not lost for it. One without a name stays as it is, and is the adapter's fault.
+fn unreadable(text: &str, error: ModelError) -> Option<String> {
+    let route: Value = serde_json::from_str(text).ok()?;
+    let provider = route["provider"]
+        .as_str()
+        .filter(|name| !name.trim().is_empty())?;
+    let problem = match error {
+        ModelError::InvalidAdapter(what) => what,
+        other => other.to_string(),
+    };
+    let own = format!("{provider}: ");
+    let problem = problem.strip_prefix(&own).unwrap_or(&problem);
+    let problem = format!("{problem}; mend it in the provider's profile");
+    Some(refused_route(provider, provider, &problem))
+}
+
 fn refused_route(provider: &str, name: &str, problem: &str) -> String {
     json!({"provider": provider, "name": name, "problem": problem}).to_string()
 }
@@ -119,6 +159,31 @@ pub(crate) fn problems(models: &Models) -> Vec<(String, String)> {
     let routes = models.routes().into_iter();
     routes
         .filter_map(|route| Some((route.provider, route.problem?)))
+        .collect()
+}
+
+/// The headers that people wrote, of each provider of a row's config: provider, name
+/// and value. An empty one takes a header away, and is not sent.
+fn headers(config: &Value) -> impl Iterator<Item = (&str, &str, &str)> {
+    let providers = config["providers"].as_object().into_iter().flatten();
+    providers.flat_map(|(provider, profile)| {
+        let headers = profile["headers"].as_object().into_iter().flatten();
+        headers.filter_map(move |(name, value)| {
+            let value = value.as_str().filter(|value| !value.is_empty())?;
+            Some((provider.as_str(), name.as_str(), value))
+        })
+    })
+}
+
+/// Headers that hold a key themselves: provider and header. Only what is named by
+/// reference is kept out of messages.
+pub(crate) fn keys_in_headers(config: &Value) -> Vec<(String, String)> {
+    const OF_KEYS: [&str; 4] = ["authorization", "x-api-key", "api-key", "x-goog-api-key"];
+    let own = headers(config).filter(|(_, name, value)| {
+        let of_keys = OF_KEYS.iter().any(|key| name.eq_ignore_ascii_case(key));
+        of_keys && !value.contains("{credential}")
+    });
+    own.map(|(provider, name, _)| (provider.to_owned(), name.to_owned()))
         .collect()
 }
 
@@ -181,6 +246,22 @@ fn route_grants(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_key_that_stands_in_a_header_itself_is_seen_and_not_shown() {
+        for (name, value, key) in [
+            ("x-team", "a", false),
+            ("Authorization", "Bearer sk-in-it", true),
+            ("authorization", "Bearer {credential}", false),
+            ("x-api-key", "", false),
+            ("X-Api-Key", "sk-in-it", true),
+        ] {
+            let config = json!({"providers": {"p": {"headers": {name: value}}, "q": {}}});
+            let keys = keys_in_headers(&config);
+            assert_eq!(keys.len(), usize::from(key), "{name}: {keys:?}");
+            assert!(!format!("{keys:?}").contains("sk-in-it"));
+        }
+    }
 
     fn granted(provider: &str, origins: &[&str]) -> dsh_plugin::RouteGrant {
         dsh_plugin::RouteGrant {

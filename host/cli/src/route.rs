@@ -46,7 +46,7 @@ impl Route {
 
 /// The model of a session's last request.
 fn last(session: &Session) -> Option<Model> {
-    let header = session.request_header()?;
+    let header = dsh_agent::last_request(session)?;
     let config = header.config()?;
     let part = |key| {
         let text = config.get(key).and_then(Value::text)?;

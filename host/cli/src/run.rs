@@ -373,19 +373,27 @@ fn routes(
         let mut events = subscriptions.map(|own| own.event.as_str());
         events.any(|event| event == "llm/stream")
     };
-    // What was left out is the reason, rather than that nothing is there; but a
-    // listener may serve a provider that no adapter does.
+    // That the row which would serve it was left out is the reason, rather than that
+    // nothing is there; but a listener may serve a provider that no adapter does.
     if !routes
         .main
         .providers()
         .iter()
         .any(|known| known.id == asked)
         && !mounts.iter().any(serves)
-        && let Some(reason) = composed.left_out.reason()
+        && let Some(reason) = composed.left_out.reason(asked)
     {
         return Err(Failure::of(format_args!(
             "nothing serves {asked:?}, the provider of the chosen model: {reason}"
         )));
+    }
+    for one in composed
+        .rows
+        .unserved
+        .iter()
+        .filter(|one| one.taken_by.is_some())
+    {
+        composed.left_out.note(one)?;
     }
     // Of the one that is asked it is the answer's to say.
     for (provider, problem) in models::problems(&routes.main) {

@@ -24,10 +24,12 @@ use crate::yaml::Node;
 use crate::{Composition, Row};
 use dsh_check::did_you_mean;
 use serde_json::{Map, Value, json};
+use std::collections::HashMap;
+use std::fmt;
 
 use profile::APIS;
 pub(crate) use profile::{RETRY, SECTION, check_section};
-pub(crate) use shown::{dealt, without_headers};
+pub(crate) use shown::{dealt, granted, without_headers};
 
 /// Each protocol and the row that speaks it.
 const ROWS: [(&str, &str); 3] = [
@@ -45,6 +47,43 @@ pub struct Unserved {
     pub name: String,
     /// What is wrong, and what to do: one line without the provider's name.
     pub problem: String,
+    /// The row that has the name, which it keeps: calls of this provider are its.
+    pub taken_by: Option<String>,
+}
+
+impl Unserved {
+    fn new(provider: &str, written: &Value, problem: String) -> Self {
+        Self {
+            name: profile::display_name(provider, written),
+            provider: provider.to_owned(),
+            problem,
+            taken_by: None,
+        }
+    }
+
+    fn taken(provider: &str, written: &Value, row: String) -> Self {
+        let problem = format!(
+            "row {row} serves a provider of this name, so this profile is not used; give it another name"
+        );
+        Self {
+            taken_by: Some(row),
+            ..Self::new(provider, written, problem)
+        }
+    }
+}
+
+/// As a line for people.
+impl fmt::Display for Unserved {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = match self.taken_by {
+            Some(_) => "a profile of the name",
+            None => "provider",
+        };
+        let Self {
+            provider, problem, ..
+        } = self;
+        write!(f, "{what} {provider} cannot be called: {problem}")
+    }
 }
 
 /// Deals out what `llm-pi-ai` has, and puts the rows to sleep that get nothing.
@@ -65,21 +104,37 @@ pub(crate) fn deal_out(composition: &mut Composition) -> Result<(), String> {
                 let providers = providers_of(&mut composition.rows[at]);
                 providers.insert(provider.clone(), Value::Object(profile));
             }
-            Err(problem) => composition.unserved.push(Unserved {
-                name: profile::display_name(provider, written),
-                provider: provider.clone(),
-                problem,
-            }),
+            Err(problem) => {
+                let one = Unserved::new(provider, written, problem);
+                composition.unserved.push(one);
+            }
         }
     }
-    for (_, id) in ROWS {
-        if let Some(row) = composition.rows.iter_mut().find(|row| row.id == id)
-            && !row.disabled
-        {
-            grant(row, &mut composition.unserved);
+    let mut taken = served_elsewhere(composition);
+    for row in &mut composition.rows {
+        if is_ours(row) && !row.disabled {
+            grant(row, &mut taken, &mut composition.unserved);
         }
     }
     outcome
+}
+
+fn is_ours(row: &Row) -> bool {
+    ROWS.iter().any(|(_, id)| *id == row.id)
+}
+
+/// The providers of rows beside ours, and the row of each. Of two that register one
+/// name the second would be lost with all that it serves, so a profile, which can be
+/// renamed by a word, gives way to the bundles' rows and to those that people mount;
+/// an installed plugin gives way to it.
+fn served_elsewhere(composition: &Composition) -> HashMap<String, String> {
+    let rows = composition.components();
+    let rows = rows.filter(|row| !is_ours(row) && row.plugin.is_none());
+    let names = |row: &Row| {
+        let names = listed_names(row).into_iter();
+        names.map(|name| (name, row.id.clone())).collect::<Vec<_>>()
+    };
+    rows.flat_map(names).collect()
 }
 
 /// Where in the composition the row is that serves a profile.
@@ -140,9 +195,14 @@ fn row_of(
 
 /// The names that a row of ours lists in its grant.
 fn shipped(row: &Row) -> Vec<String> {
-    if !ROWS.iter().any(|(_, id)| *id == row.id) {
-        return Vec::new();
+    if is_ours(row) {
+        listed_names(row)
+    } else {
+        Vec::new()
     }
+}
+
+pub(crate) fn listed_names(row: &Row) -> Vec<String> {
     let name = |grant: &Value| grant.get("provider")?.as_str().map(str::to_owned);
     grants(row).iter().filter_map(name).collect()
 }
@@ -175,7 +235,7 @@ fn providers_of(row: &mut Row) -> &mut Map<String, Value> {
 }
 
 /// Grants a row what its providers need and nothing beside it.
-fn grant(row: &mut Row, unserved: &mut Vec<Unserved>) {
+fn grant(row: &mut Row, taken: &mut HashMap<String, String>, unserved: &mut Vec<Unserved>) {
     let mut routes = Vec::new();
     let written = std::mem::take(providers_of(row));
     let mut kept = Map::new();
@@ -183,14 +243,15 @@ fn grant(row: &mut Row, unserved: &mut Vec<Unserved>) {
         let profile = match profile::read(&provider, &written) {
             Ok(profile) => profile,
             Err(problem) => {
-                unserved.push(Unserved {
-                    name: profile::display_name(&provider, &written),
-                    provider,
-                    problem,
-                });
+                unserved.push(Unserved::new(&provider, &written, problem));
                 continue;
             }
         };
+        if let Some(other) = taken.get(&provider) {
+            unserved.push(Unserved::taken(&provider, &written, other.clone()));
+            continue;
+        }
+        taken.insert(provider.clone(), row.id.clone());
         let route = listed(row, &provider);
         let (route, endpoint) = crate::route::of_provider(route, &provider, &profile);
         routes.push(route);

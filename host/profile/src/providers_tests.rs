@@ -321,3 +321,57 @@ fn the_dump_names_what_each_row_gets_and_shows_no_header() {
     );
     assert!(dump.contains("key {credential}"), "{dump}");
 }
+
+#[test]
+fn a_name_or_a_host_that_no_grant_takes_costs_its_provider_alone() {
+    let long = "n".repeat(256);
+    let host = "h".repeat(1100);
+    for (name, url, what) in [
+        ("\\e[31mred", "http://h", "its name"),
+        ("a\\u202eb", "http://h", "its name"),
+        (long.as_str(), "http://h", "its name"),
+        ("p", "http://h\\u200b/v1", "the host of its baseURL"),
+        ("p", &format!("http://{host}/v1"), "the host of its baseURL"),
+    ] {
+        let composition = settings(&format!(
+            "{{good: {{api: openai-completions, baseURL: 'http://h', models: [{{id: m}}]}},
+              \"{name}\": {{api: openai-completions, baseURL: \"{url}\", models: [{{id: m}}]}}}}"
+        ));
+        let why = problem(&composition);
+        assert!(why.contains(what), "{name}: {why}");
+        let served = row(&composition, "llm-openai-completions");
+        assert_eq!(served.grants["route"].as_array().unwrap().len(), 1);
+        assert!(served.config["providers"]["good"].is_object());
+    }
+}
+
+#[test]
+fn a_name_that_another_row_serves_costs_the_profile_alone_and_says_which_row() {
+    let mine = "{api: openai-completions, baseURL: 'http://h', models: [{id: m}]}";
+    for (name, by) in [
+        ("deepseek-official", "llm-deepseek"),
+        ("scripted", "llm-scripted"),
+    ] {
+        let composition = settings(&format!("{{good: {mine}, {name}: {mine}}}"));
+        let why = problem(&composition);
+        assert!(why.contains(&format!("row {by} serves")), "{why}");
+        assert_eq!(composition.unserved[0].taken_by.as_deref(), Some(by));
+        let providers = &row(&composition, "llm-openai-completions").config["providers"];
+        let names: Vec<_> = providers.as_object().unwrap().keys().collect();
+        assert_eq!(names, ["good"]);
+    }
+    // Two rows of ours: the first has it.
+    let composition = rows(
+        &format!("- {{id: llm-anthropic, config: {{providers: {{twice: {mine}}}}}}}"),
+        &format!("llm-pi-ai: {{providers: {{twice: {mine}}}}}"),
+    );
+    let taken = composition.unserved[0].taken_by.as_deref();
+    assert_eq!(taken, Some("llm-openai-completions"));
+    assert!(row(&composition, "llm-anthropic").dormant);
+    // A row that is off serves nobody.
+    let composition = rows(
+        "- {id: llm-deepseek, disabled: true}",
+        &format!("llm-pi-ai: {{providers: {{deepseek-official: {mine}}}}}"),
+    );
+    assert_eq!(composition.unserved, []);
+}

@@ -87,7 +87,7 @@ fn widen(route: &mut Map<String, Value>, config: &Value) {
 
 /// A URL without its path; whatever is no URL stays as it is, for the grant's own
 /// parser to refuse.
-fn origin(url: &str) -> String {
+pub(crate) fn origin(url: &str) -> String {
     let url = url.trim();
     let Some(scheme) = url.find("://") else {
         return url.to_owned();

@@ -75,6 +75,12 @@ impl Row {
             .as_ref()
             .is_some_and(|plugin| plugin.to_string() == self.origin)
     }
+
+    /// The providers that its grant `route` lists.
+    #[must_use]
+    pub fn providers(&self) -> Vec<String> {
+        crate::providers::listed_names(self)
+    }
 }
 
 /// A row or bundle that was left out, and why. `--strict` makes it fatal; the

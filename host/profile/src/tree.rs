@@ -160,6 +160,13 @@ impl Tree {
         &self.problems
     }
 
+    /// The providers that the grant `route` of a row lists, as it is written.
+    #[must_use]
+    pub fn providers_of(&self, row: &str) -> Vec<String> {
+        let names = providers::granted(&self.entries, row).into_iter();
+        names.map(str::to_owned).collect()
+    }
+
     /// YAML: rows in runs of one provenance, each run under a comment
     /// `# == ORIGIN` or `# == ORIGIN, patched by LAYER, LAYER`; expressions verbatim,
     /// values of providers' headers left out. A row that is dealt providers by

@@ -47,6 +47,7 @@ pub use error::CompactionError;
 
 use crate::agent::Inner;
 use crate::cancel::Signal;
+use crate::last_request::last_request;
 use crate::step::Step;
 use crate::tools::CallScope;
 use breaker::{Breaker, Mark};
@@ -186,6 +187,17 @@ fn mark(session: &Session, turn: u64) -> Option<Mark> {
     })
 }
 
+/// Whether the model that a run asks first is the one that the session asked last, and
+/// which was `logged` last.
+fn goes_on(agent: &Inner, logged: &str, session: &Session) -> bool {
+    let chosen = format!("{}/{}", agent.config.provider, agent.config.model);
+    let asked = last_request(session).and_then(|header| {
+        let part = |name: &str| Some(header.config()?.get(name)?.text()?.into_owned());
+        Some(format!("{}/{}", part("provider")?, part("model")?))
+    });
+    logged == chosen && asked.as_deref() == Some(logged)
+}
+
 /// Before a step: whatever the rows want done. Never fails, and the step goes on.
 pub(crate) async fn pressure(step: &Step<'_>) {
     let agent = step.agent;
@@ -197,6 +209,15 @@ pub(crate) async fn pressure(step: &Step<'_>) {
     let Some(now) = agent.log.read(|session| mark(session, step.turn)) else {
         return;
     };
+    // Nor is the window known of a model that was not asked before this run: what is
+    // logged is another one's.
+    if !agent.requested.load(Ordering::Acquire)
+        && !agent
+            .log
+            .read(|session| goes_on(agent, &now.route, session))
+    {
+        return;
+    }
     if !compactors.breaker().allows(&now) {
         return;
     }

@@ -3,8 +3,8 @@
 
 use std::path::PathBuf;
 
-use dsh_check::Finding;
-use dsh_model::{Route, Served};
+use dsh_check::{Finding, Level};
+use dsh_model::{CallConfig, Served};
 use dsh_plugin::{Engine, EngineConfig, Mounted};
 use dsh_profile::{
     Composition, CredentialStore, Environment, Home, Inputs, Packages, Profile, Row, Scope,
@@ -14,6 +14,7 @@ use futures_util::future::join_all;
 
 use crate::boot::{Place, mount_row, runs_all_the_same};
 use crate::credentials::place_of;
+use crate::models::{self, Offer};
 use crate::projections;
 use crate::run::text;
 
@@ -82,12 +83,7 @@ pub(super) fn compose(place: &Place, inherited: &Environment, profile: &Profile)
                 .iter()
                 .map(|problem| Finding::wrong(&problem.message)),
         );
-        found.extend(rows.unserved.iter().map(|one| {
-            Finding::wrong(format_args!(
-                "provider {} cannot be called: {}",
-                one.provider, one.problem
-            ))
-        }));
+        found.extend(rows.unserved.iter().map(Finding::wrong));
         found.extend(projections::faults(rows).iter().map(Finding::warning));
         let idle = rows
             .rows
@@ -131,18 +127,28 @@ pub(super) fn mounted(
         }
     };
     let mut mounts: Vec<(&Row, Mounted)> = Vec::new();
+    let mut offers = Vec::new();
     for (row, outcome) in tried {
         match outcome {
             Ok(mounted) => {
                 found.push(Finding::ok(format_args!("row {} mounts", row.id)));
-                let routes = mounted.routes().iter();
-                let routes = routes.filter_map(|text| Route::parse(text).ok());
-                found.extend(routes.filter_map(|route| {
-                    let (provider, problem) = (route.provider, route.problem?);
-                    Some(Finding::wrong(format_args!(
-                        "provider {provider} cannot be called: {problem}"
-                    )))
-                }));
+                match Offer::of(row, &mounted) {
+                    Ok(None) => {}
+                    Ok(Some(offer)) => {
+                        found.extend(offer.routes().into_iter().filter_map(|route| {
+                            let (provider, problem) = (route.provider, route.problem?);
+                            Some(Finding::wrong(format_args!(
+                                "provider {provider} cannot be called: {problem}"
+                            )))
+                        }));
+                        offers.push(offer);
+                    }
+                    Err(reason) => {
+                        found.push(Finding::wrong(format_args!("row {}: {reason}", row.id)));
+                        continue;
+                    }
+                }
+                found.extend(headers(row));
                 mounts.push((row, mounted));
             }
             Err(fault) => {
@@ -156,9 +162,22 @@ pub(super) fn mounted(
     }
     vec![
         ("rows", found),
-        ("model", model(place, inherited, &rows, &mounts)),
+        ("model", model(place, inherited, &rows, &mounts, &offers)),
         ("tools", tools(&mounts)),
     ]
+}
+
+/// Of the headers that people wrote for a row's providers.
+fn headers(row: &Row) -> Vec<Finding> {
+    let keys = models::keys_in_headers(&row.config).into_iter();
+    let keys = keys.map(|(provider, header)| {
+        Finding::warning(format_args!(
+            "provider {provider}: the header {header} holds a value itself, which is shown where the \
+             provider repeats it; keep the key with `dsh credentials set NAME`, and write \
+             apiKeyEnv: NAME and '{{credential}}' in its place"
+        ))
+    });
+    keys.collect()
 }
 
 type Tried<'a> = Vec<(&'a Row, Result<Mounted, crate::unusable::Fault>)>;
@@ -168,11 +187,7 @@ fn mount<'a>(
     rows: &'a Composition,
     cache_dir: Option<PathBuf>,
 ) -> Result<Tried<'a>, String> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .map_err(|error| format!("cannot start threads: {error}"))?;
+    let runtime = runtime()?;
     let engine = Engine::new(EngineConfig {
         cache_dir,
         host_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -190,6 +205,7 @@ fn model(
     inherited: &Environment,
     rows: &Composition,
     mounts: &[(&Row, Mounted)],
+    offers: &[Offer],
 ) -> Vec<Finding> {
     let row = rows.host("agent-default-model");
     let default = text(row, "provider").zip(text(row, "model"));
@@ -205,11 +221,55 @@ fn model(
         .collect();
     let env = inherited.clone().with_files(&place.cwd, place.home.path());
     let store = env.and_then(|env| CredentialStore::open(&place.home, env));
-    dsh_model::check(default, &served, |name| {
+    let fault = default.and_then(|(provider, model)| {
+        fault(offers, provider, model, text(row, "reasoningEffort")).unwrap_or_else(Some)
+    });
+    let mut found = dsh_model::check(default, &served, |name| {
         let store = store.as_ref().map_err(ToString::to_string)?;
         let found = store.resolve(name).map_err(|error| error.to_string())?;
         Ok(found.map(|(_, source)| place_of(source, place)))
-    })
+    });
+    if let (Some((provider, model)), Some(fault)) = (default, fault) {
+        // In the place of the word that it is served.
+        found.retain(|one| one.level != Level::Ok);
+        found.push(Finding::wrong(format_args!(
+            "row agent-default-model: {provider}/{model} cannot be called: {fault}"
+        )));
+    }
+    found
+}
+
+/// Why a call of the default model would be refused before anything is sent.
+fn fault(
+    offers: &[Offer],
+    provider: &str,
+    model: &str,
+    effort: Option<&str>,
+) -> Result<Option<String>, String> {
+    let of = |offer: &Offer| {
+        let mut routes = offer.routes().into_iter();
+        routes.find(|route| route.provider == provider)
+    };
+    let Some((offer, route)) = offers.iter().find_map(|one| Some((one, of(one)?))) else {
+        return Ok(None);
+    };
+    if route.problem.is_some() {
+        return Ok(route.problem);
+    }
+    Ok(runtime()?.block_on(offer.fault(CallConfig {
+        provider: provider.to_owned(),
+        model: model.to_owned(),
+        reasoning_effort: effort.map(str::to_owned),
+        ..CallConfig::default()
+    })))
+}
+
+fn runtime() -> Result<tokio::runtime::Runtime, String> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|error| format!("cannot start threads: {error}"))
 }
 
 fn tools(mounts: &[(&Row, Mounted)]) -> Vec<Finding> {

@@ -2,7 +2,7 @@
 
 use dsh_check::did_you_mean;
 use dsh_http::Origin;
-use dsh_model::{Adapter as _, ModelInfo, Route, RouteGrant, check_key};
+use dsh_model::{CallConfig, ModelInfo, Route, RouteGrant, check_key};
 use dsh_plugin::{Engine, EngineConfig};
 use dsh_profile::{
     Composition, CredentialStore, Environment, Inputs, Packages, Profile, Row, Scope, Settings,
@@ -12,7 +12,7 @@ use futures_util::future::join_all;
 use serde_json::{Value, json};
 
 use crate::arguments::{Model, usage};
-use crate::boot::{Mount, Place, mount_row};
+use crate::boot::{Place, mount_row};
 use crate::exit::Failure;
 use crate::models::Offer;
 use crate::run::text;
@@ -93,22 +93,18 @@ pub(super) fn listing(place: &Place, name: &str) -> Result<Listing, Failure> {
         rows: left_out(&rows),
     };
     let lock = profile.lock_path();
+    let mut offers = Vec::new();
     for (row, mount) in mounted(place, &rows)? {
         let offer = mount
             .map_err(|fault| fault.text(row, &lock))
-            .and_then(|mounted| {
-                Offer::of(&Mount {
-                    row: row.clone(),
-                    mounted,
-                })
-            });
+            .and_then(|mounted| Offer::of(row, &mounted));
         match offer {
             Ok(None) => {}
             Ok(Some(offer)) => {
-                let routes = offer.adapter.list_routes();
-                let routes = routes.iter().filter_map(|text| Route::parse(text).ok());
+                let routes = offer.routes().into_iter();
                 let provider = |route| Provider::of(row, route, &offer.grants, &keys);
                 listing.providers.extend(routes.map(provider));
+                offers.push(offer);
             }
             Err(reason) => {
                 let prefix = format!("row {}: ", row.id);
@@ -120,12 +116,39 @@ pub(super) fn listing(place: &Place, name: &str) -> Result<Listing, Failure> {
     }
     let known = |listing: &Listing, id: &str| listing.providers.iter().any(|one| one.id == id);
     for one in &rows.unserved {
-        if !known(&listing, &one.provider) {
+        // Beside the row that has its name, which comes first.
+        if one.taken_by.is_some() || !known(&listing, &one.provider) {
             listing.providers.push(Provider::unserved(one));
         }
     }
     listing.mark_default();
+    if let Some((model, problem @ None)) = &mut listing.default {
+        let effort = text(rows.host("agent-default-model"), "reasoningEffort");
+        *problem = fault(&offers, model, effort)?;
+    }
     Ok(listing)
+}
+
+/// Why the adapter of a model would not take a call of it.
+fn fault(offers: &[Offer], model: &Model, effort: Option<&str>) -> Result<Option<String>, Failure> {
+    let serves = |route: &Route| route.provider == model.provider;
+    let Some(offer) = offers.iter().find(|one| one.routes().iter().any(serves)) else {
+        return Ok(None);
+    };
+    Ok(runtime()?.block_on(offer.fault(CallConfig {
+        provider: model.provider.clone(),
+        model: model.model.clone(),
+        reasoning_effort: effort.map(str::to_owned),
+        ..CallConfig::default()
+    })))
+}
+
+fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::of(format_args!("cannot start threads: {error}")))
 }
 
 fn default(rows: &Composition) -> Option<(Model, Option<String>)> {
@@ -170,11 +193,7 @@ fn mounted<'a>(place: &Place, rows: &'a Composition) -> Result<Mounting<'a>, Fai
     })
     .map_err(Failure::of)?;
     let packages = Packages::at(&place.home);
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::of(format_args!("cannot start threads: {error}")))?;
+    let runtime = runtime()?;
     let rows: Vec<&Row> = rows.components().filter(|row| serves(row)).collect();
     let mounts = join_all(rows.iter().map(|row| mount_row(&engine, &packages, row)));
     Ok(rows.iter().copied().zip(runtime.block_on(mounts)).collect())
@@ -212,7 +231,7 @@ impl Provider {
             name: route.name,
             row: Some(row.id.clone()),
             api: route.api,
-            base_url,
+            base_url: base_url.map(without_query),
             credential,
         }
     }
@@ -246,6 +265,13 @@ impl Provider {
             models: Vec::new(),
         }
     }
+}
+
+/// An address as it is shown: people put keys into queries.
+fn without_query(mut url: String) -> String {
+    let end = url.find(['?', '#']).unwrap_or(url.len());
+    url.truncate(end);
+    url
 }
 
 /// Why nothing is sent to an address.

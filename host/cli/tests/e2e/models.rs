@@ -319,3 +319,181 @@ fn settings_of_a_wrong_shape_stop_the_start_with_their_line() {
         assert!(!ended.stderr.contains("hush"), "{ended:?}");
     }
 }
+
+#[test]
+fn a_profile_by_the_name_of_another_row_costs_nothing_else_and_is_told_everywhere() {
+    let scratch = Scratch::new();
+    let mock = Mock::start(vec![tin(), say("Yes.").answer()]);
+    let url = mock.base_url();
+    scratch.write_home(
+        "settings.yaml",
+        &format!(
+            "llm-pi-ai:\n  providers:\n    \
+             good: {{api: openai-responses, baseURL: '{url}/v1?key=sk-in-a-query', models: [{{id: m}}]}}\n    \
+             deepseek-official: {{api: openai-responses, baseURL: '{url}/v1', models: [{{id: m}}]}}\n    \
+             \"e\\e[31mred\": {{api: openai-responses, baseURL: '{url}/v1', models: [{{id: m}}]}}\n    \
+             framed: {{api: openai-responses, baseURL: '{url}/v1', models: [{{id: m}}], headers: {{Host: x}}}}\n    \
+             keyed: {{api: openai-responses, baseURL: '{url}/v1', models: [{{id: m}}], headers: {{authorization: 'Bearer sk-in-a-header'}}}}\n"
+        ),
+    );
+    let taken = "row llm-deepseek serves a provider of this name";
+    let told = |ended: &Ended| {
+        let shown = format!("{}{}", ended.stdout, ended.stderr);
+        assert!(shown.contains(taken), "{ended:?}");
+        assert!(shown.contains("its name has characters"), "{ended:?}");
+        assert!(
+            shown.contains("headers.Host is made by the HTTP client"),
+            "{ended:?}"
+        );
+        assert!(
+            !shown.contains("sk-in-a") && !shown.contains('\u{1b}'),
+            "{ended:?}"
+        );
+    };
+    let ended = quiet(&scratch).args(["--model", "good/m", "Go"]).run();
+    assert_eq!(
+        (ended.code, &*ended.stdout),
+        (Some(0), "Tin.\n"),
+        "{ended:?}"
+    );
+    told(&ended);
+    let sent = mock.requests().remove(0).path;
+    assert!(sent.contains("?key=sk-in-a-query"), "{sent}");
+    // Who asks for the name gets the row that has it.
+    let ended = quiet(&scratch).provider(&mock).args(["Go"]).run();
+    assert_eq!(
+        (ended.code, &*ended.stdout),
+        (Some(0), "Yes.\n"),
+        "{ended:?}"
+    );
+    told(&ended);
+    told(&models(&scratch, &[]));
+    let all = listed(&scratch, &[]);
+    assert_eq!(provider(&all, "good")["baseURL"], format!("{url}/v1"));
+    let called = |one: &&Value| one["provider"] == "deepseek-official" && one["row"].is_string();
+    let all = all["providers"].as_array().unwrap();
+    assert_eq!(all.iter().filter(called).count(), 1, "{all:#?}");
+    let doctor = scratch.dsh().args(["doctor"]).run();
+    told(&doctor);
+    assert!(
+        doctor.code == Some(1)
+            && doctor
+                .stdout
+                .contains("provider keyed: the header authorization holds"),
+        "{doctor:?}"
+    );
+}
+
+#[test]
+fn only_a_row_that_would_serve_the_provider_is_the_reason_why_nothing_does() {
+    let scratch = Scratch::new();
+    let patch = scratch.write_beside(
+        "broken.yml",
+        "- {id: llm-deepseek, config: {baseURL: 'https://me:pass@x:99999'}}\n\
+         - {id: llm-scripted, config: {script: 7}}\n\
+         - {id: tool-todo, limits: {memory: lots}}\n",
+    );
+    let run = |model: &str| {
+        let dsh = quiet(&scratch).patch(patch.clone());
+        dsh.args(["--model", model, "Go"]).run()
+    };
+    let ended = run("deepseek-official/m");
+    let reason = ended
+        .stderr
+        .lines()
+        .find(|line| line.contains("nothing serves"));
+    let reason = reason.unwrap_or_else(|| panic!("{ended:?}"));
+    assert!(
+        ended.code == Some(1)
+            && reason.contains("row llm-deepseek is left out")
+            && !reason.contains("tool-todo"),
+        "{ended:?}"
+    );
+    assert!(ended.stderr.contains("row tool-todo"), "{ended:?}");
+    let ended = run("deepseek-oficial/m");
+    assert!(
+        ended.code == Some(1)
+            && !ended.stderr.contains("nothing serves")
+            && ended.stderr.contains("NO_ADAPTER"),
+        "{ended:?}"
+    );
+}
+
+#[test]
+fn a_mistyped_model_is_not_what_a_session_goes_on_with() {
+    let scratch = Scratch::new();
+    let mock = Mock::start(vec![tin(), tin(), tin()]);
+    let profile = format!(
+        "{{api: openai-responses, baseURL: '{}/v1', models: [{{id: one}}, {{id: two, contextWindow: 9000}}]}}",
+        mock.base_url()
+    );
+    scratch.write_home(
+        "settings.yaml",
+        &format!("llm-pi-ai: {{providers: {{mine: {profile}}}}}\n"),
+    );
+    let run = |words: &[&str]| {
+        quiet(&scratch)
+            .args(words.iter().copied().chain(["Go"]))
+            .run()
+    };
+    run(&["--model", "mine/one"]).answered("Tin.");
+    for _ in 0..2 {
+        let ended = run(&["--model", "typo/m", "--resume", "last"]);
+        assert!(
+            ended.code == Some(1) && ended.stderr.contains("NO_ADAPTER"),
+            "{ended:?}"
+        );
+        assert!(!ended.stderr.contains("made shorter"), "{ended:?}");
+    }
+    run(&["--resume", "last"]).answered("Tin.");
+    run(&["--resume", "last", "--model", "mine/two"]).answered("Tin.");
+    let models = mock.requests().into_iter().map(|sent| {
+        let body: Value = serde_json::from_slice(&sent.body).unwrap();
+        body["model"].as_str().unwrap().to_owned()
+    });
+    assert_eq!(models.collect::<Vec<_>>(), ["one", "one", "two"]);
+}
+
+#[test]
+fn doctor_and_models_say_what_a_run_would_of_the_default_model_and_of_each_profile() {
+    let scratch = Scratch::new();
+    let look = |default: &str, what: &str| {
+        scratch.write_home(
+            "settings.yaml",
+            &format!(
+                "agent-default-model: {default}\nllm-pi-ai:\n  providers:\n    \
+                 good: {{api: openai-responses, baseURL: 'http://127.0.0.1:1', models: [{{id: m}}]}}\n    \
+                 bad: {{api: openai-responses, models: [{{id: m}}]}}\n    \
+                 wild: {{api: openai-responses, baseURL: 'http://127.0.0.1:1', models: [{{id: m}}], retryPolicy: {{backoff: {{jitterRatio: 5}}}}}}\n"
+            ),
+        );
+        for words in ["models", "doctor"] {
+            let ended = scratch.dsh().args([words]).run();
+            assert!(ended.stdout.contains(what), "{words} {what}: {ended:?}");
+            assert!(
+                ended.stdout.contains("retryPolicy")
+                    && !ended
+                        .stdout
+                        .contains("row llm-openai-responses is left out"),
+                "{ended:?}"
+            );
+            assert!(words != "doctor" || ended.code == Some(1), "{ended:?}");
+        }
+    };
+    look("{provider: good, model: nope}", "good has no model nope");
+    look("{provider: bad, model: m}", "baseURL is missing");
+    look("{provider: wild, model: m}", "jitterRatio");
+    look(
+        "{provider: good, model: m, reasoningEffort: banana}",
+        "banana",
+    );
+    let doctor = scratch
+        .dsh()
+        .env("DEEPSEEK_BASE_URL", "ftp://x")
+        .args(["doctor"])
+        .run();
+    assert!(
+        doctor.code == Some(1) && doctor.stdout.contains("row llm-deepseek: baseURL"),
+        "{doctor:?}"
+    );
+}

@@ -143,11 +143,33 @@ fn check_profile(at: &str, name: &str, node: &Node) -> Result<(), Fault> {
 /// A profile of a row's config, or what is wrong with it in words.
 pub(super) fn read(name: &str, written: &Value) -> Result<Map<String, Value>, String> {
     check_profile(name, name, &Node::of(written)).map_err(|fault| fault.message)?;
+    // A row's grants are read as a whole: what they would not take is found here,
+    // where it costs this provider alone.
+    if !is_legible(name, 255) {
+        return Err(String::from(
+            "its name has characters that are neither letters, digits nor ASCII marks, or is \
+             longer than 255 bytes; give it another one",
+        ));
+    }
+    let url = written.get("baseURL").and_then(Value::as_str);
+    if !is_legible(&crate::route::origin(url.unwrap_or_default()), 1024) {
+        // Not repeated, as nobody could read it.
+        return Err(String::from(
+            "the host of its baseURL has characters that no host has, or is longer than 1,024 \
+             bytes; set it to an address like https://api.example.com/v1",
+        ));
+    }
     Ok(match written {
         Value::Object(profile) => profile.clone(),
         // A key alone: a shipped provider as it is.
         _ => Map::new(),
     })
+}
+
+/// Whether a text is what it looks like, wherever it is shown.
+fn is_legible(text: &str, most: usize) -> bool {
+    let seen = |c: char| c.is_alphanumeric() || c.is_ascii_punctuation();
+    text.len() <= most && text.chars().all(seen)
 }
 
 /// How a profile names its provider for people.

@@ -94,14 +94,32 @@ fn find<'e>(entries: &'e [Entry], id: &str) -> Option<&'e Entry> {
 }
 
 fn ships(row: &Entry, provider: &str) -> bool {
+    names(row).contains(&provider)
+}
+
+/// The providers that the grant of a row lists, as it is written: for a row that could
+/// not be evaluated too.
+pub(crate) fn granted<'e>(entries: &'e [Entry], row: &str) -> Vec<&'e str> {
+    find(entries, row).map(names).unwrap_or_default()
+}
+
+fn names(row: &Entry) -> Vec<&str> {
     let Some(Kind::Map(grants)) = row.node("grants").map(|node| &node.kind) else {
-        return false;
+        return Vec::new();
     };
-    let Some(Kind::Seq(routes)) = grants.get("route").map(|node| &node.kind) else {
-        return false;
+    let routes = match grants.get("route") {
+        None => &[],
+        Some(one) => match &one.kind {
+            Kind::Seq(routes) => routes.as_slice(),
+            _ => std::slice::from_ref(one),
+        },
     };
-    routes.iter().any(|route| match &route.kind {
-        Kind::Map(route) => route.get("provider").and_then(Node::as_str) == Some(provider),
-        _ => false,
-    })
+    routes.iter().filter_map(provider).collect()
+}
+
+fn provider(route: &Node) -> Option<&str> {
+    match &route.kind {
+        Kind::Map(route) => route.get("provider").and_then(Node::as_str),
+        _ => None,
+    }
 }
