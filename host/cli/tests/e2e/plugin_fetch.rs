@@ -141,7 +141,11 @@ fn a_certificate_that_nobody_trusts_or_of_another_name_is_refused() {
     let scratch = Scratch::new();
     let (trusted, other) = (Authority::new(), Authority::new());
     let root = scratch.write_beside("root.pem", trusted.pem());
-    for (authority, subject) in [(&other, "127.0.0.1"), (&trusted, "plugins.example")] {
+    for (authority, subject, says) in [
+        (&other, "127.0.0.1", "SSL_CERT_FILE"),
+        // No authority makes that good.
+        (&trusted, "plugins.example", "for another name"),
+    ] {
         let mock = Mock::secure(authority, subject, |_| Answer::new(200, counter("1.0.0")));
         let dsh = scratch.dsh().env("SSL_CERT_FILE", &root);
         let ended = dsh
@@ -152,7 +156,7 @@ fn a_certificate_that_nobody_trusts_or_of_another_name_is_refused() {
                 &format!("{}/x.wasm", mock.base_url()),
             ])
             .run();
-        ended.refused(&["TLS", "SSL_CERT_FILE"]);
+        ended.refused(&["TLS", says]);
         assert!(mock.requests().is_empty(), "nothing was asked of it");
     }
     assert!(scratch.lock_text().is_empty());
