@@ -1,8 +1,8 @@
 //! A request that failed and is made again: what the provider asks for, what a person sees of the wait, and how it is
 //! ended. Which failures are retried at all is in `models_bad.rs`.
 
-use std::process::{Command, Stdio};
-use std::time::{Duration, SystemTime};
+use std::process::Stdio;
+use std::time::Duration;
 
 use mock_provider::{Answer, Mock};
 use rustix::process::Signal;
@@ -23,7 +23,7 @@ fn scratch(mock: &Mock, initial_ms: u64, most_ms: u64) -> Scratch {
 fn busy(retry_after: &str) -> Answer {
     let answer = Answer::new(429, r#"{"error":{"message":"slow down"}}"#);
     // A date is measured against the answer's own.
-    let answer = answer.header("date", &date(0));
+    let answer = answer.header("date", ANSWERED);
     if retry_after.is_empty() {
         answer
     } else {
@@ -49,29 +49,17 @@ fn run(scratch: &Scratch, words: &[&str]) -> Ended {
     dsh.args(words.iter().copied()).args(["Go"]).run()
 }
 
-/// In `seconds`, as a server writes it.
-fn date(seconds: u64) -> String {
-    let at = SystemTime::now() + Duration::from_secs(seconds);
-    let since = at.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
-    let output = Command::new("date")
-        .args([
-            "-u",
-            "-d",
-            &format!("@{since}"),
-            "+%a, %d %b %Y %H:%M:%S GMT",
-        ])
-        .env("LC_ALL", "C")
-        .output()
-        .expect("date runs");
-    String::from_utf8(output.stdout).unwrap().trim().to_owned()
-}
+/// The moment of every answer: a date is measured against it and not against a clock.
+const ANSWERED: &str = "Wed, 21 Oct 2015 07:28:00 GMT";
 
 #[test]
 fn a_wait_that_the_provider_asks_for_is_kept_up_to_the_policys_longest() {
     type Fits = fn(f64) -> bool;
     let kept: [(String, Fits); 6] = [
         ("1".to_owned(), |ms| (ms - 1000.0).abs() < 1.0),
-        (date(2), |ms| ms >= 1000.0 && ms <= 3000.0),
+        ("Wed, 21 Oct 2015 07:28:02 GMT".to_owned(), |ms| {
+            (ms - 2000.0).abs() < 1.0
+        }),
         // No wait at all, and what is no wait, leave it to the policy.
         ("0".to_owned(), |ms| (ms - 3.0).abs() < 1.0),
         ("soon".to_owned(), |ms| (ms - 3.0).abs() < 1.0),
@@ -91,7 +79,7 @@ fn a_wait_that_the_provider_asks_for_is_kept_up_to_the_policys_longest() {
     // To wait for less than was asked for is to be refused again.
     for asked in [
         "9999".to_owned(),
-        date(3600),
+        "Wed, 21 Oct 2015 08:28:00 GMT".to_owned(),
         "99999999999999999999".to_owned(),
     ] {
         let mock = once(&asked);
