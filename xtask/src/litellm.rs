@@ -32,7 +32,15 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     components::build()?;
     process::run(
         process::cargo()
-            .args(["test", "--quiet", "--locked", "-p", "dsh", "--test", "e2e"])
+            // Of the whole workspace, as cargo gives wasmtime other features otherwise and builds it anew.
+            .args([
+                "test",
+                "--quiet",
+                "--locked",
+                "--workspace",
+                "--test",
+                "e2e",
+            ])
             .args(["--", "--ignored", "litellm"])
             .env("DSH_TEST_LITELLM", python),
     )
