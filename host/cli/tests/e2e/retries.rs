@@ -1,8 +1,7 @@
 //! A request that failed and is made again: what the provider asks for, what a person sees of the wait, and how it is
 //! ended. Which failures are retried at all is in `models_bad.rs`.
 
-use std::process::Stdio;
-use std::time::Duration;
+use std::process::{Command, Stdio};
 
 use mock_provider::{Answer, Mock};
 use rustix::process::Signal;
