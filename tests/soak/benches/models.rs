@@ -99,7 +99,7 @@ struct Pair {
 }
 
 impl Pair {
-    fn of(rounds: Vec<(f64, f64)>) -> Self {
+    fn of(rounds: &[(f64, f64)]) -> Self {
         let middle = |mut values: Vec<f64>| {
             values.sort_by(f64::total_cmp);
             values[values.len() / 2]
@@ -181,7 +181,7 @@ async fn chunks(protocol: Protocol, at_once: usize) -> Result<()> {
         }
     }
     let name = format!("a chunk of {}, {at_once} in a piece", protocol.component());
-    Pair::of(rounds).row(&name, "15 µs");
+    Pair::of(&rounds).row(&name, "15 µs");
     Ok(())
 }
 
@@ -218,7 +218,7 @@ async fn turn(protocol: Protocol) -> Result<()> {
         }
     }
     let name = format!("a chunk of a whole turn by {}", protocol.component());
-    Pair::of(rounds).row(&name, "100 µs");
+    Pair::of(&rounds).row(&name, "100 µs");
     Ok(())
 }
 
@@ -244,7 +244,7 @@ async fn history(protocol: Protocol) -> Result<()> {
     }
     let size = texts.iter().map(String::len).sum::<usize>() as f64 / f64::from(1 << 20);
     let name = format!("a request of {} over {size:.1} MiB", protocol.component());
-    Pair::of(rounds).row(&name, "");
+    Pair::of(&rounds).row(&name, "");
     let (mut enough, mut little) = (256, 0);
     while enough - little > 1 {
         let middle = u32::midpoint(enough, little);
@@ -257,9 +257,9 @@ async fn history(protocol: Protocol) -> Result<()> {
             Err(_) => false,
         };
         if works {
-            enough = middle
+            enough = middle;
         } else {
-            little = middle
+            little = middle;
         }
     }
     println!("| least memory for it | 256 MiB | {enough} MiB | | |");
