@@ -80,11 +80,11 @@ pub(super) fn run(desk: &Desk, words: &Words) -> Done {
     let played = desk
         .wait(play::play(&engine, component, &case, body, &attachments))
         .map_err(|why| refused(&why))?;
-    told(&what, &case, &played, wanted)
+    told(&what, &case, &played, wanted.as_ref())
 }
 
 /// The report; 1 where the component broke, or came out otherwise than it was expected to.
-fn told(what: &str, case: &Case, played: &Played, wanted: Option<(Json, PathBuf)>) -> Done {
+fn told(what: &str, case: &Case, played: &Played, wanted: Option<&(Json, PathBuf)>) -> Done {
     let whole = tell::whole(case, played);
     let mut text = tell::text(what, case, played);
     let broke = broke(played);
@@ -92,7 +92,7 @@ fn told(what: &str, case: &Case, played: &Played, wanted: Option<(Json, PathBuf)
         text += &format!("\nthe component broke: {broke}\n");
     }
     let mut difference = None;
-    if let Some((wanted, file)) = &wanted {
+    if let Some((wanted, file)) = wanted {
         difference = differs(case, wanted, &whole);
         let file = shown(&file.display().to_string(), 300);
         text += &match &difference {
@@ -100,7 +100,7 @@ fn told(what: &str, case: &Case, played: &Played, wanted: Option<(Json, PathBuf)
             Some(found) => format!("\nnot as {file} expects: {found}\n"),
         };
     }
-    let object = match (&wanted, &difference) {
+    let object = match (wanted, &difference) {
         (None, _) => whole,
         (Some(_), found) => Json::object(|o| {
             for (name, value) in whole.value().entries() {
@@ -156,9 +156,9 @@ fn component(desk: &Desk, engine: &Engine, word: &str) -> Result<(String, Arc<Co
         return Ok((bundled, loaded.map_err(|error| refused(&error))?));
     }
     if !is_file
-        && !Path::new(word)
+        && Path::new(word)
             .extension()
-            .is_some_and(|extension| extension == "wasm")
+            .is_none_or(|extension| extension != "wasm")
     {
         let missing = || {
             let mut adapters = embedded::names();

@@ -174,7 +174,7 @@ impl Case {
             self.generate
                 .get(key)
                 .and_then(Value::text)
-                .map(|text| text.into_owned())
+                .map(std::borrow::Cow::into_owned)
         };
         let stop = self.generate.get("stop").filter(|stop| stop.is_array());
         CallConfig {
@@ -190,7 +190,7 @@ impl Case {
             stop: stop.map(|stop| {
                 stop.items()
                     .filter_map(Value::text)
-                    .map(|text| text.into_owned())
+                    .map(std::borrow::Cow::into_owned)
                     .collect()
             }),
             more: None,
@@ -208,7 +208,7 @@ impl Case {
         self.generate
             .get(key)
             .and_then(Value::text)
-            .map(|text| text.into_owned())
+            .map(std::borrow::Cow::into_owned)
     }
 }
 
