@@ -99,6 +99,8 @@ fn text(text: &str) -> String {
 fn serve(listener: &TcpListener, answers: Vec<String>, seen: &Arc<Mutex<Seen>>) {
     let answers = Arc::new(Mutex::new(answers.into_iter()));
     while let Ok((stream, _)) = listener.accept() {
+        // Else the system keeps an answer's last bytes back until what came before was acknowledged.
+        let _ = stream.set_nodelay(true);
         let (answers, seen) = (Arc::clone(&answers), Arc::clone(seen));
         // A run asks for its title beside its turn, over a connection of its own.
         std::thread::spawn(move || connection(stream, &answers, &seen));
