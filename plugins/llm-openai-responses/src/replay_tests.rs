@@ -6,6 +6,7 @@ use std::path::Path;
 use adapter_support::GenerateRequest;
 use adapter_support::bindings::exports::dsh::plugin::llm_adapter::Action;
 use adapter_support::component::{Adapter, NoPictures};
+use adapter_support::testing::generate;
 use adapter_support::testing::warnings;
 use serde_json::{Value, json};
 
@@ -32,23 +33,7 @@ fn adapter() -> Adapter<Responses> {
 }
 
 fn ask(provider: &str, model: &str, messages: &[Value]) -> GenerateRequest {
-    GenerateRequest {
-        config: adapter_support::CallConfig {
-            provider: provider.to_owned(),
-            model: model.to_owned(),
-            reasoning_effort: None,
-            temperature: None,
-            max_tokens: None,
-            stop: None,
-            more: None,
-        },
-        purpose: None,
-        system: None,
-        messages: messages.iter().map(ToString::to_string).collect(),
-        tools: Vec::new(),
-        session_id: None,
-        more: None,
-    }
+    generate(&json!({"provider": provider, "model": model, "messages": messages}))
 }
 
 /// The items of the request that would be sent.

@@ -2,7 +2,8 @@
 
 use adapter_support::bindings::exports::dsh::plugin::llm_adapter::Action;
 use adapter_support::component::Adapter;
-use adapter_support::{CallConfig, GenerateRequest, Part, Picture};
+use adapter_support::testing::generate;
+use adapter_support::{GenerateRequest, Part, Picture};
 use serde_json::{Value, json};
 
 use super::*;
@@ -49,23 +50,7 @@ fn profile() -> Value {
 }
 
 fn request(model: &str, messages: &[Value]) -> GenerateRequest {
-    GenerateRequest {
-        config: CallConfig {
-            provider: "acme".to_owned(),
-            model: model.to_owned(),
-            reasoning_effort: None,
-            temperature: None,
-            max_tokens: None,
-            stop: None,
-            more: None,
-        },
-        purpose: None,
-        system: None,
-        messages: messages.iter().map(ToString::to_string).collect(),
-        tools: Vec::new(),
-        session_id: None,
-        more: None,
-    }
+    generate(&json!({"provider": "acme", "model": model, "messages": messages}))
 }
 
 fn open(profile: &Value, request: &GenerateRequest) -> Result<HttpRequest, Error> {
